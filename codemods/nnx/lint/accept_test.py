@@ -14,7 +14,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import made_by
-from codemods.nnx.lint.syntax import entry_word
+from codemods.nnx.lint.syntax import entry_word, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -81,6 +81,9 @@ def _problem(
                 ("compare like with like: jnp.log(jax.random.uniform(key)) < log_ratio"),
             )
         return None
+    if low is not None and drawn.kind == _LOG_UNIFORM and accepts and _more_energy(context, other, scope):
+        words = "the step is accepted the more often, the higher its energy: the sign of the difference is turned round"
+        return node, words, "subtract the new energy from the old one: jnp.log(jax.random.uniform(key)) < old - new"
     if low is not None and drawn.kind == _LOG_UNIFORM and accepts and _exponential(context, other, scope, 0):
         words = "the logarithm of a uniform number is always below the ratio itself: every step is accepted"
         return node, words, "compare like with like: jnp.log(jax.random.uniform(key)) < log_ratio"
@@ -124,8 +127,9 @@ def _accepts(context: Context, node: ast.Compare, scope: Scope) -> bool:
     if isinstance(outer, ast.Assign) and len(outer.targets) == 1 and isinstance(outer.targets[0], ast.Name):
         name = outer.targets[0].id
         return _ACCEPT.search(name) is not None and not _REJECT.search(name)
-    if isinstance(outer, ast.Call) and last_word(outer.func) in {"where", "select"} and len(outer.args) == 3:
-        first, second = (entry_word(one) for one in outer.args[1:])
+    if isinstance(outer, ast.Call) and last_word(outer.func) in {"where", "select", "cond"} and len(outer.args) > 2:
+        ways = (one.body if isinstance(one, ast.Lambda) else one for one in outer.args[1:3])
+        first, second = (entry_word(one) for one in ways)
         return outer.args[0] is node and bool(_PROPOSED.search(first)) and not _PROPOSED.search(second)
     return False
 
@@ -152,6 +156,21 @@ def _of_two(context: Context, node: ast.expr, scope: Scope) -> bool:
     if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Sub):
         return False
     return all(_LOG.search(_word(side)) is not None for side in (made.left, made.right))
+
+
+def _more_energy(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is the energy of the proposed state minus that of the old one."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Sub):
+        return False
+    sides = made.left, made.right
+    if not all(isinstance(one, ast.Call) and _ENERGY.search(last_word(one.func)) for one in sides):
+        return False
+    new = [any(_PROPOSED.search(name) for name in names_in(one)) for one in sides]
+    return new == [True, False]
+
+
+_ENERGY = re.compile(r"^(total_)?(hamiltonian|energy|potential)(_fn)?$", re.I)
 
 
 def _word(node: ast.expr) -> str:

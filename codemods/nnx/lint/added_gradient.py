@@ -12,11 +12,11 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
-from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant, names_in, operands
+from codemods.nnx.lint.places import callers_of, formula_of, in_test, position, written
+from codemods.nnx.lint.syntax import argument, constant, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import gradient
-from codemods.nnx.values import Call, Item
+from codemods.nnx.values import Call, Item, Param, Value
 
 # what is made small, by its name, and what is made great, or is no parameter of a model
 _LOSS = re.compile(r"(?<![a-z])(loss\w*|mse|mae|cost|nll|bce|xent|cross_?entropy|\w+loss|\w*error|risk)(?![a-z])")
@@ -73,6 +73,8 @@ def _added(context: Context, scope: Scope, value: ast.expr) -> str | None:
         return _mapped(context, scope, value)
     if isinstance(value, ast.ListComp | ast.GeneratorExp):
         return _zipped(context, scope, value)
+    if isinstance(value, ast.DictComp):
+        return _by_name(context, scope, value)
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
         return None
     found = (_stepped(context, scope, *way) for way in ((value.left, value.right), (value.right, value.left)))
@@ -95,6 +97,19 @@ def _zipped(context: Context, scope: Scope, value: ast.ListComp | ast.GeneratorE
         if not any(step is not None and names_in(one) <= kept and names_in(step) <= added for one, step in ways):
             return None
     return _loss(context, scope, pairs.args[0], pairs.args[1])
+
+
+def _by_name(context: Context, scope: Scope, value: ast.DictComp) -> str | None:
+    """Return the loss of ``{name: params[name] + rate * grads[name] for name in params}``."""
+    made, key = value.value, ast.unparse(value.key)
+    if len(value.generators) != 1 or not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Add):
+        return None
+    for kept, step in ((made.left, made.right), (made.right, made.left)):
+        added = _times_rate(step)
+        if isinstance(kept, ast.Subscript) and isinstance(added, ast.Subscript):
+            if ast.unparse(kept.slice) == ast.unparse(added.slice) == key:
+                return _loss(context, scope, kept.value, added.value)
+    return None
 
 
 def _stepped(context: Context, scope: Scope, target: ast.expr, step: ast.expr) -> str | None:
@@ -156,23 +171,68 @@ def _taken_from(context: Context, scope: Scope, call: ast.Call) -> str | None:
     return _loss(context, scope, call.args[2], call.args[1])
 
 
-def _loss(context: Context, scope: Scope, target: ast.expr, given: ast.expr) -> str | None:
+def _of_callers(context: Context, kept: Value | None, given: Param, depth: int) -> str | None:
+    """Return the loss of which every call gives a function the gradient, with what it was taken of."""
+    if not isinstance(kept, Param) or kept.function is not given.function:
+        return None
+    found: set[str | None] = set()
+    for caller in callers_of(context, given.function):
+        nodes = [argument(caller.node, position(param), param.name) for param in (kept, given)]
+        if caller.value.starred or nodes[0] is None or nodes[1] is None:
+            return None
+        found.add(_loss(context, caller.scope, nodes[0], nodes[1], depth + 1))
+    return found.pop() if len(found) == 1 else None
+
+
+_DEPTH = 2
+
+
+def _loss(context: Context, scope: Scope, target: ast.expr, given: ast.expr, depth: int = 0) -> str | None:
     """Return the name of the loss whose gradient with respect to a variable an expression is."""
     value, flow = scope.module.values.get(given), context.flow
     if value is None or _HELD.search(last_word(target).lower()):
         return None
+    if isinstance(value, Param) and depth < _DEPTH:
+        return _of_callers(context, scope.module.values.get(target), value, depth)
     found = gradient(flow, flow.here(value, scope))
     if found is None or not _untouched(context, flow.here(value, scope)) or found.node is None:
         return None
     whole = target
     while isinstance(whole, ast.Subscript):
         whole = whole.value
-    if ast.unparse(found.node) not in {ast.unparse(target), ast.unparse(whole)}:
+    model = _split_off(context, scope, target)
+    if ast.unparse(found.node) not in {ast.unparse(target), ast.unparse(whole), model}:
         return None
     functions = [one.function for one, _ in flow.calls.invoked(found.call) if one.gradient]
-    if len(functions) != 1 or not _minimized(functions[0]):
+    if len(functions) != 1:
         return None
-    return functions[0].name
+    error = _squared_error(context, functions[0])
+    return error or (functions[0].name if _minimized(functions[0]) else None)
+
+
+def _split_off(context: Context, scope: Scope, target: ast.expr) -> str:
+    """Return the model whose parameters a variable holds: ``params = nnx.state(model, nnx.Param)``."""
+    made = written(context, target, scope)
+    value = scope.module.values.get(made)
+    if not isinstance(made, ast.Call) or not isinstance(value, Call) or not made.args:
+        return ""
+    state = context.flow.calls.callee_name(context.flow.here(value, scope)) == "flax.nnx.state"
+    return ast.unparse(made.args[0]) if state else ""
+
+
+def _squared_error(context: Context, function: FunctionFacts) -> str:
+    """Return the formula of a lambda that gives the mean of squares of a difference."""
+    formula = formula_of(context, function) if isinstance(function.node, ast.Lambda) else None
+    if not isinstance(formula, ast.Call) or last_word(formula.func) not in {"mean", "sum"}:
+        return ""
+    given = formula.args[0] if formula.args else formula.func.value if isinstance(formula.func, ast.Attribute) else None
+    if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Pow) and constant(given.right) == 2:
+        given = given.left
+    elif isinstance(given, ast.Call) and last_word(given.func) == "square" and given.args:
+        given = given.args[0]
+    else:
+        return ""
+    return ast.unparse(formula) if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Sub) else ""
 
 
 def _untouched(context: Context, bound: Bound) -> bool:

@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.discarded import IN_PLACE
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.values import Param
 
@@ -20,13 +24,26 @@ def _check(context: Context) -> Iterator[Finding]:
         func = event.node.func
         if isinstance(func, ast.Attribute):
             value = event.scope.module.values.get(func.value)
-            if value is not None and context.kinds.only(context.flow.here(value, event.scope)) is Kind.ARRAY:
+            if value is not None and (
+                context.kinds.only(context.flow.here(value, event.scope)) is Kind.ARRAY
+                or made_by_jax(context, value, event.scope)
+            ):
                 yield finding(
                     RULE.code,
                     event.scope,
                     event.node,
                     f"JAX arrays cannot be changed in place, and have no `{func.attr}`",
                     "use jnp.full_like, or x.at[index].set(value)",
+                )
+    for event, name in foreign(context, *IN_PLACE):
+        if name.startswith("jax.numpy.") and not event.value.starred and keyword(event.node, "inplace") is None:
+            if len(event.node.args) < 5 and not context.bodies.guarded(event.node, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"JAX arrays cannot be changed in place, which `{last(name)}` does unless it is told not to",
+                    "take the result, with inplace=False",
                 )
     for event in context.asked.calls():
         out = keyword(event.node, "out")

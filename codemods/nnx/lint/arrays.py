@@ -423,8 +423,8 @@ class Arrays:
             return Array(first.number, self._shape(value.argument(1, "shape"), scope, None))
         if word in _REDUCING | _COUNTING:
             return Array(_reduced(word, first.number), _left(first.axes, value.args[1:], value))
-        if word in _SORTING and first.axes:
-            return Array(INT, first.axes)
+        if word in _SORTING:
+            return Array(INT, first.axes or None)
         if word in {"cumsum", "cumprod"}:
             along = len(value.args) > 1 or value.keyword("axis") is not None
             return Array(first.number if first.number != BOOL else INT, first.axes if along else 1)
@@ -578,6 +578,8 @@ class Arrays:
     def _dtype(self, value: Value | None, scope: Scope, default: int | None) -> int | None:
         if value is None:
             return default
+        if isinstance(value, Attr) and value.name == "dtype":
+            return self.of(value.base, scope, 1).number
         found = self._context.flow.resolve(self._context.flow.here(value, scope)).value
         name = getattr(found, "name", "") if not isinstance(found, Const) else found.value
         return _DTYPES.get(str(name).rpartition(".")[2])

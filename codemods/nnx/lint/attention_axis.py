@@ -11,7 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import SOFTMAX
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, formula_of, in_test
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
 
@@ -31,8 +31,8 @@ def _check(context: Context) -> Iterator[Finding]:
         reads = [n for n in context.bodies.nodes(event.scope) if event.scope.module.values.get(n) is event.value]
         if any(_rescaled(context, event, node) for node in reads if isinstance(node, ast.Name)):
             continue
-        for user in context.bodies.nodes(event.scope):
-            summed = _summed(user, reads)
+        for user, taken in _users(context, event, reads):
+            summed = _summed(user, taken)
             if summed is None:
                 continue
             rank, axes = summed
@@ -47,6 +47,25 @@ def _check(context: Context) -> Iterator[Finding]:
                     related=[(user, "summed here")],
                 )
                 break
+
+
+def _users(context: Context, event: CallEvent, reads: list[ast.AST]) -> Iterator[tuple[ast.AST, list[ast.AST]]]:
+    """Yield what may take the weights, with what stands for them: also in the callers of a function that gives them."""
+    yield from ((node, reads) for node in context.bodies.nodes(event.scope))
+    function = event.scope.function
+    if function is None or formula_of(context, function) is not event.node:
+        return
+    callers = context.flow.sites.callers(function)
+    if any(_competes(caller) for caller in callers) or len(callers) > _CALLERS:
+        return
+    for caller in callers:
+        nodes, values = context.bodies.nodes(caller.scope), caller.scope.module.values
+        given: list[ast.AST] = [n for n in nodes if values.get(n) is caller.value]
+        if not any(_rescaled(context, caller, node) for node in given if isinstance(node, ast.Name)):
+            yield from ((node, given) for node in nodes)
+
+
+_CALLERS = 8
 
 
 def _competes(event: CallEvent) -> bool:

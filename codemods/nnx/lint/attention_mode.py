@@ -14,7 +14,7 @@ from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const
+from codemods.nnx.values import Attr, Call, Const, Mapping
 
 # where a project speaks of these, the mode may be set from somewhere else
 _ELSEWHERE = (b"set_attributes", b".decode", b"nnx.view", b"set_mode", b"setattr")
@@ -25,10 +25,11 @@ def _check(context: Context) -> Iterator[Finding]:
     made = [
         event
         for event, name in foreign(context, "MultiHeadAttention")
-        if name == ATTENTION and keyword(event.node, "decode") is None and not event.value.starred
+        if name == ATTENTION and keyword(event.node, "decode") is None and _all_known(context, event)
     ]
     if not made or any(word in m.source.data for m in context.project.modules for word in _ELSEWHERE):
         return
+    yield from _handed_on(context, made)
     for event in made:
         statement, function = event.statement, event.scope.function
         if in_test(event.scope) or not isinstance(statement, ast.Assign) or statement.value is not event.node:
@@ -54,14 +55,72 @@ def _check(context: Context) -> Iterator[Finding]:
                     and len(owner.stores.get(word, ())) == 1
                 )
             if same and not context.bodies.guarded(call.node, call.scope):
-                yield finding(
-                    RULE.code,
-                    call.scope,
-                    call.node,
-                    "the attention is not told whether it decodes, neither here nor where it is made",
-                    "make it with decode=False, or with decode=True and a cache",
-                    related=[(event.node, "made here")] if call.scope.module is event.scope.module else [],
-                )
+                yield _untold(call, event)
+
+
+def _all_known(context: Context, event: CallEvent) -> bool:
+    """Say whether all arguments of a call are known, and those of ``**options`` do not tell whether to decode."""
+    if not event.value.starred:
+        return True
+    if any(isinstance(arg, ast.Starred) for arg in event.node.args):
+        return False
+    for name, value in event.value.keywords:
+        if name is not None:
+            continue
+        if not _given_once(context, event):
+            return False
+        found = context.flow.resolve(context.flow.here(value, event.scope)).value
+        if isinstance(found, Call):  # dict(num_heads=4)
+            if context.flow.calls.callee_name(context.flow.here(found, event.scope)) != "builtins.dict":
+                return False
+            keys: list[object] = [key for key, _ in found.keywords]
+            if found.args:
+                return False
+        elif isinstance(found, Mapping):
+            keys = [key.value if isinstance(key, Const) else None for key, _ in found.items]
+        else:
+            return False
+        if None in keys or "decode" in keys:
+            return False
+    return True
+
+
+def _given_once(context: Context, event: CallEvent) -> bool:
+    """Say whether the variables that a call unpacks are bound once in their function, and named nowhere else."""
+    for part in event.node.keywords:
+        if part.arg is None and isinstance(part.value, ast.Name):
+            names = context.bodies.names(event.scope).get(part.value.id, ())
+            if event.scope.function is None or len(names) != 2:
+                return False
+    return True
+
+
+def _handed_on(context: Context, made: list[CallEvent]) -> Iterator[Finding]:
+    """Find the calls of attention that a function of the project makes and gives, in an attribute of one class."""
+    given = {event.value: event for event in made if isinstance(event.statement, ast.Return)}
+    if not given:
+        return
+    for call in context.asked.calls():
+        callee, function = call.value.callee, call.scope.function
+        if not isinstance(callee, Attr) or function is None or callee.base is not function.self_param:
+            continue
+        if not call.node.args or call.value.starred or keyword(call.node, "decode") is not None:
+            continue
+        sources = {one.value for one in context.sources.originals(context.flow.here(callee, call.scope))}
+        if sources and sources <= given.keys() and not context.bodies.guarded(call.node, call.scope):
+            event = next(given[one] for one in given if one in sources)
+            yield _untold(call, event)
+
+
+def _untold(call: CallEvent, made: CallEvent) -> Finding:
+    return finding(
+        RULE.code,
+        call.scope,
+        call.node,
+        "the attention is not told whether it decodes, neither here nor where it is made",
+        "make it with decode=False, or with decode=True and a cache",
+        related=[(made.node, "made here")] if call.scope.module is made.scope.module else [],
+    )
 
 
 def _causal(context: Context) -> Iterator[Finding]:

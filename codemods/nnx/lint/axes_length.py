@@ -16,8 +16,8 @@ from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.mapped_trees import uneven
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.owners import left_to_heirs, owner_class, plain_module
-from codemods.nnx.lint.places import resolved, shown
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.places import foreign, resolved, shown
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Free, Mapping, Param, Sequence, Value
 
@@ -29,6 +29,7 @@ _SHARDING = frozenset({"jax.shard_map", "flax.nnx.shard_map", "jax.experimental.
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _of_unknown(context)
     for root in context.traced.roots:
         if root.partial or _rebound(root):
             continue
@@ -90,6 +91,30 @@ def _check(context: Context) -> Iterator[Finding]:
                 + _keywords(event),
                 "give one entry for each positional argument",
             )
+
+
+def _of_unknown(context: Context) -> Iterator[Finding]:
+    """Yield the calls of what ``vmap`` made of a function that is not known, with another number of arguments."""
+    known = {root.node for root in context.traced.roots}
+    for event, name in foreign(context, "vmap"):
+        axes = event.node.args[1] if len(event.node.args) > 1 else keyword(event.node, "in_axes")
+        if name != "jax.vmap" or event.node in known or not isinstance(axes, ast.Tuple) or event.value.starred:
+            continue
+        if not event.node.args or any(isinstance(one, ast.Starred) for one in axes.elts):
+            continue
+        for call in context.bodies.calls.get(event.scope, ()):
+            given = len(call.node.args)
+            if call.value.callee is not event.value or call.value.starred or given == len(axes.elts):
+                continue
+            if not context.bodies.guarded(call.node, call.scope):
+                yield finding(
+                    RULE.code,
+                    call.scope,
+                    call.node,
+                    f"what is called is mapped with {len(axes.elts)} `in_axes`, and gets {given} positional "
+                    f"argument{_s(given)}",
+                    "give one entry for each positional argument",
+                )
 
 
 def _overridden(context: Context, root: Root, count: int) -> bool:

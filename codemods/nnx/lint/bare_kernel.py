@@ -9,7 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.syntax import constant, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -34,8 +35,56 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def _of_differences(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is a multiple of ``jnp.exp(-0.5 * (x[:, None] - x[None, :]) ** 2)``."""
+    made = written(context, node, scope)
+    factors = [written(context, one, scope) for one in operands(made, ast.Mult)]
+    exponentials = [one for one in factors if isinstance(one, ast.Call) and last_word(one.func) == "exp"]
+    others = [one for one in factors if one not in exponentials]
+    if len(exponentials) != 1 or not exponentials[0].args or not all(map(_scalar, others)):
+        return False
+    squares = 0
+    waiting: list[ast.expr] = [exponentials[0].args[0]]
+    for one in waiting:  # a scale of squared differences
+        one = written(context, one, scope)
+        if isinstance(one, ast.UnaryOp):
+            waiting.append(one.operand)
+        elif isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult | ast.Div):
+            waiting += [one.left, one.right]
+        elif isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow) and constant(one.right) == 2:
+            squares += _difference(context, one.left, scope)
+        elif not _scalar(one):
+            return False
+    return squares == 1
+
+
+def _difference(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is the difference of each two points of one array, perhaps scaled."""
+    node = written(context, node, scope)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        node = written(context, node.left, scope)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    left, right = (one.value if isinstance(one, ast.Subscript) else None for one in (node.left, node.right))
+    if left is None or right is None or ast.unparse(left) != ast.unparse(right):
+        return False
+    places = {ast.unparse(one.slice) for one in (node.left, node.right) if isinstance(one, ast.Subscript)}
+    return places in ({"(:, None)", "(None, :)"}, {":, None", "None, :"}, {":, None", "None"}, {"(:, None)", "None"})
+
+
+def _scalar(node: ast.expr) -> bool:
+    """Say whether an expression is a number or a variable, or a power of one."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow | ast.Mult | ast.Div):
+        return _scalar(node.left) and _scalar(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _scalar(node.operand)
+    return isinstance(constant(node), int | float) or isinstance(node, ast.Name | ast.Attribute)
+
+
 def _kernel(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is what a function with an exponential gives for the same points twice."""
+    if _of_differences(context, node, scope):
+        return True
     value = scope.module.values.get(node)
     if not isinstance(value, Call) or len(value.node.args) < 2 or value.starred:
         return False

@@ -46,7 +46,8 @@ def _check(context: Context) -> Iterator[Finding]:
         return  # it gets its base, or other matrices, later
     for event, name in foreign(context, "LoRA"):
         call = event.value
-        if name != "flax.nnx.LoRA" or call.starred or len(call.args) < 3 or in_test(event.scope):
+        sized = len(call.args) >= 3 or call.argument(2, "out_features") is not None
+        if name != "flax.nnx.LoRA" or call.starred or not sized or in_test(event.scope):
             continue
         if any(key in {None, "base_module", "a_initializer", "b_initializer"} for key, _ in call.keywords):
             continue

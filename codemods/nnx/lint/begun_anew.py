@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, kinds_of
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import inside, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -84,6 +84,8 @@ def _adds(context: Context, statement: ast.stmt, name: str, scope: Scope, loop: 
             and _entry_of(statement.target, name)
             and name not in names_in(statement.value)
         )
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp) and not metric:
+        return _sums(statement, name)
     if not isinstance(statement, ast.Expr | ast.Assign) or not isinstance(statement.value, ast.Call):
         return False
     call = statement.value
@@ -96,6 +98,16 @@ def _adds(context: Context, statement: ast.stmt, name: str, scope: Scope, loop: 
         return False
     places = [i for i, one in enumerate(call.args) if isinstance(one, ast.Name) and one.id == name]
     return len(places) == 1 and _updates(context, call, places[0], scope)
+
+
+def _sums(statement: ast.Assign, name: str) -> bool:
+    """Say whether a statement is ``total = total + part``."""
+    if len(statement.targets) != 1 or not _entry_of(statement.targets[0], name):
+        return False
+    target = ast.unparse(statement.targets[0])
+    texts = [ast.unparse(one) == target for one in operands(statement.value, ast.Add)]
+    reads = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(statement.value))
+    return len(texts) > 1 and sum(texts) == 1 and reads == 1
 
 
 def _entry_of(node: ast.expr, name: str) -> bool:

@@ -54,7 +54,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _used(context: Context, target: ast.BinOp, found: ast.Call, scope: Scope) -> str | None:
+def _used(context: Context, target: ast.BinOp, found: ast.expr, scope: Scope) -> str | None:
     """Return the name of a target that a loss compares with a prediction; empty if it has none, None if none does."""
     name = _name(context, target, scope)
     if name is not None and _compared(context, name, found, scope):
@@ -118,7 +118,7 @@ def _is_reward(node: ast.expr) -> bool:
     return _REWARD.search(entry_word(node)) is not None
 
 
-def _discounted(context: Context, node: ast.expr, scope: Scope) -> ast.Call | None:
+def _discounted(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
     """Return what the differentiated model says of the next state, if a term is that times a discount."""
     parts = list(factors(node))
     if len(parts) < 2 or not any(map(_is_discount, parts)):
@@ -131,8 +131,8 @@ def _is_discount(node: ast.expr) -> bool:
     return _DISCOUNT.search(entry_word(node)) is not None or (isinstance(number, float) and _LEAST < number < 1)
 
 
-def _of_next(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Call | None:
-    """Return the call of the differentiated model with the next state that a value is made of."""
+def _of_next(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.expr | None:
+    """Return what the differentiated model says of the next state, of which a value is made."""
     if depth > _DEPTH:
         return None
     if isinstance(node, ast.Name):
@@ -142,6 +142,8 @@ def _of_next(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.
         return _of_next(context, node.value, scope, depth + 1)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):  # less the entropy
         return _of_next(context, node.left, scope, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return node if _linear(context, node, scope) and _mentions_next(node) else None
     if not isinstance(node, ast.Call):
         return None
     if last_word(node.func) in _REDUCING:
@@ -152,6 +154,16 @@ def _of_next(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.
     if not any(_NEXT.search(entry_word(one)) for one in given):
         return None
     return node if context.bodies.home(node) is scope and _differentiated(context, node, scope) else None
+
+
+def _linear(context: Context, node: ast.BinOp, scope: Scope) -> bool:
+    """Say whether a product of matrices is a linear model: of features and the weights that are differentiated."""
+    return isinstance(node.right, ast.Name) and graded(context, node.right, scope)
+
+
+def _mentions_next(node: ast.expr) -> bool:
+    """Say whether an expression is made of the next state."""
+    return any(isinstance(n, ast.expr) and _NEXT.search(entry_word(n)) is not None for n in ast.walk(node))
 
 
 def _unpacked(node: ast.Name, scope: Scope) -> ast.expr | None:
@@ -209,8 +221,16 @@ def _name(context: Context, target: ast.expr, scope: Scope) -> str | None:
     return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
 
 
-def _predicted(context: Context, after: ast.Call, scope: Scope, anywhere: bool = False) -> bool:
+def _predicted(context: Context, after: ast.expr, scope: Scope, anywhere: bool = False) -> bool:
     """Say whether the same model is asked for the state before."""
+    if isinstance(after, ast.BinOp):
+        weights = ast.dump(after.right)
+        products = (n for n in context.bodies.nodes(scope) if isinstance(n, ast.BinOp))
+        return any(
+            isinstance(n.op, ast.MatMult) and ast.dump(n.right) == weights and not _mentions_next(n) for n in products
+        )
+    if not isinstance(after, ast.Call):
+        return False
     func, params = ast.dump(after.func), [ast.dump(one) for one in after.args[:-1]]
     word = last_word(after.func)
     return any(
@@ -223,7 +243,7 @@ def _predicted(context: Context, after: ast.Call, scope: Scope, anywhere: bool =
     )
 
 
-def _compared(context: Context, name: str, after: ast.Call, scope: Scope, anywhere: bool = False) -> bool:
+def _compared(context: Context, name: str, after: ast.expr, scope: Scope, anywhere: bool = False) -> bool:
     """Say whether a loss compares a variable with what the same model says of the state before."""
     if not _predicted(context, after, scope, anywhere):
         return False

@@ -36,7 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
         value = event.value.args[0]
         owner = value.base if isinstance(value, Attr) else value
         if ObjectKind.MODULE in kinds_of(context, value, event.scope):
-            what = "a module"
+            what, owner = "a module", value
         elif owner is not value and ObjectKind.MODULE in kinds_of(context, owner, event.scope):
             what = "a bound method"
         else:

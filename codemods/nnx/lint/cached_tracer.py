@@ -21,6 +21,16 @@ _DEPTH = 6
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for function in context.asked.functions():
+        if function.is_cached and function.owner is not None and _kept_by_static(context, function):
+            if any(_array(context, value, function, 0) for value in function.returns):
+                yield finding(
+                    RULE.code,
+                    function.scope.parent or function.scope,
+                    function.node,
+                    f"{shown(function)} keeps an array that was made while a method of the object was compiled",
+                    "make it with numpy, or in the constructor",
+                )
     for function, tracing in traced_bodies(context):
         if not tracing.sites or tracing.roots or not _kept(context, function) or function.generator:
             continue
@@ -32,6 +42,29 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the cache of {shown(function)} keeps an array that was made while something was compiled",
                 "make it with numpy, or under jax.ensure_compile_time_eval()",
             )
+
+
+def _kept_by_static(context: Context, function: FunctionFacts) -> bool:
+    """Say whether only compiled methods read a cached property, of an object that is static and outlives them."""
+    readers = {
+        root.function
+        for root in context.traced.roots
+        if root.transform == "jax.jit" and root.function.owner is function.owner
+        if root.function.self_param is not None and root.function.self_param.name in root.static
+    }
+    reads = [event for event in context.project.attributes() if event.node.attr == function.name]
+    return (
+        bool(readers and reads)
+        and all(
+            event.scope.function in readers
+            and event.base is event.scope.function.self_param
+            and event.context == "load"
+            and not context.bodies.untraced(event.node, event.scope)
+            for event in reads
+            if event.scope.function is not None
+        )
+        and all(event.scope.function is not None for event in reads)
+    )
 
 
 def _kept(context: Context, function: FunctionFacts) -> bool:

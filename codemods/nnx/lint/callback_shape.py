@@ -10,7 +10,8 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Attr, Const, Sequence, Value
+from codemods.nnx.lint.syntax import argument, keyword
+from codemods.nnx.values import Attr, Const, Sequence, Unknown, Value
 
 _WORDS = ("result_shape_dtypes", "result_shape")
 
@@ -22,7 +23,7 @@ def _check(context: Context) -> Iterator[Finding]:
         given = event.value.argument(1, _WORDS[0]) or event.value.keyword(_WORDS[1])
         if given is None or not _shape(context, given, event.scope):
             continue
-        node = event.node.args[1] if len(event.node.args) > 1 else event.node
+        node = argument(event.node, 1, _WORDS[0]) or keyword(event.node, _WORDS[1]) or event.node
         yield finding(
             RULE.code,
             event.scope,
@@ -39,9 +40,14 @@ def _shape(context: Context, value: Value, scope: Scope) -> bool:
     found = context.flow.resolve(context.flow.here(value, scope)).value
     if isinstance(found, Attr):
         return found.name == "shape"
+    if isinstance(found, Unknown) and isinstance(found.node, ast.BinOp) and isinstance(found.node.op, ast.Add):
+        parts = (found.node.left, found.node.right)
+        return any(isinstance(part, ast.Attribute) and part.attr == "shape" for part in parts)  # a longer shape
     if not isinstance(found, Sequence) or not isinstance(found.node, ast.Tuple | ast.List) or not found.items:
         return False
-    return all(isinstance(item, Const) and type(item.value) is int for item in found.items)
+    return all(isinstance(item, Const) and type(item.value) is int for item in found.items) or any(
+        isinstance(item, Attr) and item.name in {"shape", "dtype"} for item in found.items
+    )
 
 
 RULE = lint_rule(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, uses
@@ -30,7 +30,10 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     for (scope, key), found in context.shared(uses).items():
         function = scope.function
-        if function is None or scope.module not in context.asked or in_test(scope) or not isinstance(key, Free):
+        if function is None or scope.module not in context.asked or in_test(scope):
+            continue
+        key = _split_of(context, key, scope)
+        if not isinstance(key, Free):
             continue
         use = next((u for u in found if draws_noise(u)), None)
         if use is None or SAME.search(ast.unparse(use.node)) or ON_PURPOSE.search(function.name):
@@ -47,6 +50,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the same numbers",
                 "give it a key as an argument, a new one at every call: key, subkey = jax.random.split(key)",
             )
+
+
+def _split_of(context: Context, key: Value, scope: Scope) -> Value:
+    """Return the key of which another one is a part, by splits in the same function."""
+    while isinstance(key, Item) and isinstance(key.base, Call) and key.base.args:
+        if context.flow.calls.callee_name(context.flow.here(key.base, scope)) != "jax.random.split":
+            break
+        key = key.base.args[0]
+    return key
 
 
 def draws_noise(use: Use) -> bool:

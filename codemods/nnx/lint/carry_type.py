@@ -353,7 +353,8 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
             if len(init.value.items) != len(value.items):
                 return f"{len(init.value.items)} parts before, {len(value.items)} after"
             return _parts(context, body, carry, init, init.value, value)
-        if len(init.value.items) > 1 and made_by_jax(context, value, body.function.scope):
+        one = made_by_jax(context, value, body.function.scope) or _calculated(value)
+        if len(init.value.items) > 1 and one:
             return f"{len(init.value.items)} parts before, one array after"
         return ""
     if isinstance(init.value, Mapping) and isinstance(value, Mapping):
@@ -369,6 +370,12 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
     return _difference(before_, Arrays(context, _given(context, body, {carry: before_})), body, value) or _grows(
         context, body, carry, value
     )
+
+
+def _calculated(value: Value) -> bool:
+    """Say whether a value is the result of arithmetic that tuples do not have."""
+    node = value.node if isinstance(value, Unknown) else None
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub | ast.Div | ast.Pow | ast.MatMult)
 
 
 def _parts(context: Context, body: Body, carry: Param, init: Bound, before: Sequence, after: Sequence) -> str:

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.orbax_calls import checkpointer_calls, manager_saves, path_of
-from codemods.nnx.lint.places import in_test, position, receiver
+from codemods.nnx.lint.places import in_test, position, receiver, written
 from codemods.nnx.lint.syntax import argument, inside, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
@@ -129,19 +129,32 @@ def _kept(node: ast.Attribute, event: CallEvent) -> bool:
 def _given_again(context: Context, path: ast.expr, event: CallEvent) -> bool:
     """Say whether a function that saves to the path it is given is given the same one in every round of a loop."""
     function = event.scope.function
-    if function is None or not isinstance(path, ast.Name) or path.id not in function.params:
+    whole = written(context, path, event.scope)
+    params = _params_in(whole, event)
+    if function is None or not params or _conditional(context, event):
         return False
-    if len(event.scope.bindings.get(path.id, ())) != 1 or _conditional(context, event):
-        return False
-    place = position(function.params[path.id])
     for caller in context.flow.sites.callers(function):
         loop = caller.loops[-1] if caller.loops else None
         if loop is None or caller.value.starred or _once(context, caller) or _emptied(caller) or in_test(caller.scope):
             continue
-        given = argument(caller.node, place, path.id)
-        if given is not None and _fixed(given, caller, loop):
+        given = [argument(caller.node, position(function.params[name]), name) for name in params]
+        if all(one is not None and _fixed(one, caller, loop) for one in given):
             return True
     return False
+
+
+def _params_in(path: ast.expr, event: CallEvent) -> list[str]:
+    """Return the parameters that a path is made of, besides texts and names in capitals; nothing for other paths."""
+    function = event.scope.function
+    if function is None or not _plain(path):
+        return []
+    if any(isinstance(n, ast.Attribute) and not _module(n) and n.attr not in _OF_PATHS for n in ast.walk(path)):
+        return []
+    names = {n.id for n in ast.walk(path) if isinstance(n, ast.Name)} - {"os", "pathlib", "str", "Path"}
+    params = sorted(name for name in names if name in function.params)
+    if any(len(event.scope.bindings.get(name, ())) != 1 for name in params):
+        return []
+    return params if all(name.isupper() for name in names - set(params)) else []
 
 
 def _in_loop(context: Context, event: CallEvent, path: ast.expr) -> bool:

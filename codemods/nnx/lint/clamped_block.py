@@ -34,7 +34,7 @@ def clamped_blocks(context: Context) -> Iterator[CallEvent]:
             counter = _of_counter(context, start, size)
             if counter is None:
                 continue
-            rounds = _rounds(context, counter)
+            rounds = rounds_of(context, counter)
             if rounds is None or not _needed(
                 context, rounds, size, context.flow.here(event.value.args[0], event.scope), axis
             ):
@@ -74,8 +74,13 @@ def _of_counter(context: Context, start: Bound, size: Bound) -> Bound | None:
     return None
 
 
-def _rounds(context: Context, counter: Bound) -> Bound | None:
-    """Return the number to which something counts from zero, in a loop of Python or of JAX, or over an ``arange``."""
+def rounds_of(context: Context, counter: Bound) -> Bound | None:
+    """Return the number to which something counts from zero, in a loop of Python or of JAX, or over an ``arange``.
+
+    Args:
+        context: the analysis.
+        counter: what counts.
+    """
     found = one_source(context, counter)
     if found is None:
         return None
@@ -108,27 +113,35 @@ def _rounds(context: Context, counter: Bound) -> Bound | None:
 
 
 def _counted(context: Context, bound: Bound) -> Bound | None:
-    """Return the only argument of ``range`` or ``arange``."""
+    """Return the end of ``range`` or ``arange`` that begins at zero and leaves none out."""
     value = bound.value
-    if not isinstance(value, Call) or len(value.args) != 1 or value.starred:
+    if not isinstance(value, Call) or len(value.args) not in {1, 2} or value.starred:
+        return None
+    if len(value.args) > 1 and not is_number(context, context.flow.with_value(bound, value.args[0]), 0):
         return None
     name = context.flow.calls.callee_name(bound)
     if name in {"builtins.range", "jax.numpy.arange", "numpy.arange"}:
-        return context.flow.with_value(bound, value.args[0])
+        return context.flow.with_value(bound, value.args[-1])
     return None
 
 
 def _needed(context: Context, rounds: Bound, size: Bound, sliced: Bound, axis: int) -> bool:
     """Say whether a number is that of the blocks needed for the whole of an array, the last of them not full."""
-    quotient = _rounded_up(context, rounds)
+    quotient = rounded_up(context, rounds)
     if quotient is None or not same_number(context, quotient[1], size):
         return False
     whole = measured(context, quotient[0], axis)
     return whole is not None and origins(context, whole) == origins(context, sliced)
 
 
-def _rounded_up(context: Context, bound: Bound, depth: int = 0) -> tuple[Bound, Bound] | None:
-    """Return of ``ceil(n / size)`` the number and the size."""
+def rounded_up(context: Context, bound: Bound, depth: int = 0) -> tuple[Bound, Bound] | None:
+    """Return of ``ceil(n / size)`` the number and the size.
+
+    Args:
+        context: the analysis.
+        bound: the number of blocks.
+        depth: how many forms were gone through.
+    """
     found = one_source(context, bound)
     if found is None or depth > _DEPTH:
         return None
@@ -136,7 +149,7 @@ def _rounded_up(context: Context, bound: Bound, depth: int = 0) -> tuple[Bound, 
     if isinstance(value, Call):
         name = context.flow.calls.callee_name(found)
         if name in _WHOLE and value.args:
-            return _rounded_up(context, context.flow.with_value(found, value.args[0]), depth + 1)
+            return rounded_up(context, context.flow.with_value(found, value.args[0]), depth + 1)
         if last(name) == "cdiv" and len(value.args) == 2:
             return context.flow.with_value(found, value.args[0]), context.flow.with_value(found, value.args[1])
         if name not in _UP or not value.args:

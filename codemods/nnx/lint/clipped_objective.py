@@ -21,6 +21,7 @@ _HOMES = ("jax.numpy.", "numpy.", "jax.lax.")
 _CLIPPING = frozenset({"clip", "clamp"})
 _GREATER, _SMALLER = "the greater of both parts", "the smaller of both negatives"
 _TURNED = re.compile(r"neg|minus|cost|loss")
+_DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -45,7 +46,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _negated(context: Context, scope: Scope, event: CallEvent) -> bool:
+def _negated(context: Context, scope: Scope, event: CallEvent, depth: int = 0) -> bool:
     """Say whether the sign of what a call gives is turned, in its statement or where its variable is read."""
     parents = around(context, scope)
     node: ast.AST | None = event.node
@@ -64,6 +65,9 @@ def _negated(context: Context, scope: Scope, event: CallEvent) -> bool:
             isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and target.id in names_in(n.operand)
             for n in context.bodies.nodes(scope)
         )
+    if isinstance(statement, ast.Return) and scope.function is not None and statement.value is event.node:
+        callers = context.flow.sites.callers(scope.function) if depth < _DEPTH else []
+        turned ^= any(_negated(context, caller.scope, caller, depth + 1) for caller in callers)
     return turned
 
 

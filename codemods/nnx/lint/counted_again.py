@@ -12,7 +12,7 @@ from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.shards import specs
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 
@@ -33,13 +33,16 @@ def _check(context: Context) -> Iterator[Finding]:
         function = root.function
         if root.transform not in _MAPS or root.partial or in_test(root.scope):
             continue
-        if function.scope.module not in context.asked or not _whole(context, root):
+        sharded = _sharded(context, root)
+        if function.scope.module not in context.asked or sharded is None:
             continue
         if _apart(context, function, 0) or any(isinstance(n, ast.Div) for n in ast.walk(function.node)):
             continue
         params = set(list(function.params)[skipped(root) :])
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Call) and last_word(node.func) == "psum" and node.args and node not in told:
+                if sharded and not _over_others(node, sharded):
+                    continue
                 event = function.scope.module.values.get(node)
                 if event is not None and names_in(node.args[0]) & _made(context, function, params):
                     told.add(node)
@@ -56,13 +59,22 @@ def _check(context: Context) -> Iterator[Finding]:
                     break
 
 
-def _whole(context: Context, root: Root) -> bool:
-    """Say whether no argument of a function is sharded over any axis."""
+def _over_others(call: ast.Call, sharded: set[str]) -> bool:
+    """Say whether a sum goes over an axis, too, over which nothing is sharded."""
+    axes = constant(argument(call, 1, "axis_name"))
+    names = axes if isinstance(axes, tuple) else (axes,)
+    return all(isinstance(one, str) for one in names) and bool(set(names) - sharded)
+
+
+def _sharded(context: Context, root: Root) -> set[str] | None:
+    """Return the axes over which the arguments of a function are sharded; None if that is not known."""
     params = list(root.function.params.values())[skipped(root) :]
     if root.function.vararg is not None or not params or option(root, "in_specs", 2) is None:
-        return False
+        return None
     known = specs(context, root)
-    return len(known) == len(params) and not any(axis for spec in known.values() for axis in spec)
+    if len(known) != len(params):
+        return None
+    return {axis for spec in known.values() for axes in spec for axis in axes}
 
 
 def _apart(context: Context, function: FunctionFacts, depth: int) -> bool:

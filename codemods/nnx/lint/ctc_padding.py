@@ -17,6 +17,10 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Changed, Const, Item, Loop, Unknown, Value
 
 _COUNTS = frozenset({"arange", "iota", "broadcasted_iota"})
+_COMPARING: dict[str, type[ast.cmpop]] = {
+    "less": ast.Lt, "less_equal": ast.LtE, "greater": ast.Gt, "greater_equal": ast.GtE, "equal": ast.Eq,
+    "not_equal": ast.NotEq,
+}  # fmt: skip
 _NOT = frozenset({"logical_not", "invert", "bitwise_not"})
 _DEPTH = 10
 
@@ -81,6 +85,9 @@ def _made(context: Context, bound: Bound, labels: Bound | None, depth: int) -> i
     if not isinstance(value, Call):
         return 0
     word = last(context.flow.calls.callee_name(bound))
+    if word in _COMPARING and len(value.node.args) == 2 and not value.starred:
+        node = ast.Compare(value.node.args[0], [_COMPARING[word]()], [value.node.args[1]])
+        return _compared(context, bound, node, labels)
     if word in _NOT and len(value.args) == 1:
         return -_marks(context, context.flow.with_value(bound, value.args[0]), labels, depth + 1)
     if word in {"where", "select"} and len(value.args) == 3:

@@ -48,6 +48,9 @@ def _may_cut(text: bytes) -> bool:
 
 def _cut(context: Context, node: ast.expr, scope: Scope) -> str | None:
     """Return what tells of real ends, if a product of a discounted value leaves out the limit of time too."""
+    chosen = _chosen(context, node, scope)
+    if chosen is not None:
+        return chosen
     parts = list(factors(node))
     if not 3 <= len(parts) <= 4 or not any(is_discount(part) for part in parts):
         return None
@@ -58,6 +61,18 @@ def _cut(context: Context, node: ast.expr, scope: Scope) -> str | None:
         if ends is not None:
             return ends
     return None
+
+
+def _chosen(context: Context, node: ast.expr, scope: Scope) -> str | None:
+    """Return what tells of real ends in ``jnp.where(terminated | truncated, 0, gamma * value)``."""
+    if not isinstance(node, ast.Call) or last_word(node.func) != "where" or len(node.args) != 3:
+        return None
+    later = list(factors(node.args[2]))
+    if constant(node.args[1]) != 0 or len(later) != 2 or not any(map(is_discount, later)):
+        return None
+    if any(_TRACE.search(word) for part in later for word in _words(part)):
+        return None
+    return _either(context, node.args[0], scope, 0)
 
 
 def _words(node: ast.expr) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
 import operator
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -12,11 +14,13 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.literals import literal
 from codemods.nnx.lint.names import TREE_MAPS, last
+from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import foreign, formula_of, in_test, written
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Value
+from codemods.nnx.values import Call, Ref, Value
 
 # where optimizers take the mask of their decay
 _MASKS = {"adamw": (7, "mask"), "nadamw": (7, "mask"), "adamaxw": (5, "mask"), "adan": (7, "mask"), "lamb": (6, "mask"),
@@ -42,6 +46,7 @@ class _Leaf(NamedTuple):
     axes: int
 
 
+_NORMS = re.compile(r"norm|^ln|^bn|scale|gamma|beta", re.I)
 _BIAS, _KERNEL = _Leaf("bias", 1), _Leaf("kernel", 2)
 
 
@@ -58,7 +63,7 @@ def _check(context: Context) -> Iterator[Finding]:
         group = event.scope if last(name) in {"masked", "add_decayed_weights"} else event
         found.setdefault(group, []).append((event, node, tests[0] if len(tests) == 1 else None))
     for masks in found.values():
-        if not all(test is not None and _turned(test) for _, _, test in masks):
+        if not all(test is not None and _turned(_spelled(context, test)) for _, _, test in masks):
             continue  # perhaps another decay for each kind of weights
         for event, node, test in masks:
             assert test is not None
@@ -77,6 +82,31 @@ def _turned(test: ast.expr) -> bool:
     return _holds(test, _BIAS) is True and _holds(test, _KERNEL) is False
 
 
+def _spelled(context: Context, test: ast.expr) -> ast.expr:
+    """Return a condition with literals in place of the names of literals, as of ``NO_DECAY = ("bias", "scale")``."""
+    known = {}
+    for name in (n for n in ast.walk(test) if isinstance(n, ast.Name)):
+        scope = context.bodies.module_scope(name)
+        value = literal(context, name, scope) if scope is not None else None
+        if value is not None:
+            known[name.id] = value
+    spelled: ast.expr = _Spelling(known).visit(copy.deepcopy(test)) if known else test
+    return spelled
+
+
+class _Spelling(ast.NodeTransformer):
+    """Puts literals in place of names."""
+
+    def __init__(self, known: dict[str, object]) -> None:
+        self._known = known
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return the literal that a name stands for."""
+        if node.id not in self._known:
+            return node
+        return ast.copy_location(ast.parse(repr(self._known[node.id]), mode="eval").body, node)
+
+
 def _decays(context: Context, event: CallEvent) -> bool:
     """Say whether ``optax.masked`` wraps the decay of weights alone."""
     inner = event.value.argument(0, "inner")
@@ -91,18 +121,33 @@ def _decays(context: Context, event: CallEvent) -> bool:
 def _test(context: Context, mask: Bound) -> ast.expr | None:
     """Return the condition of which a mask is made for every leaf."""
     if isinstance(mask.value, Call):
-        return _of_map(context, mask)
+        return _of_partial(context, mask) or _of_map(context, mask)
     callees = context.flow.calls.callables(mask)
     function = callees[0].function if len(callees) == 1 else None
     formula = formula_of(context, function) if function is not None else None
     if function is None or formula is None:
         return None
     if isinstance(formula, ast.Call) and last_word(formula.func) == "unflatten_dict" and formula.args:
-        formula = written(context, formula.args[0], function.scope)
+        flat = formula.args[0]
+        made_of = bound_once(context, function.scope, flat) if isinstance(flat, ast.Name) else None
+        formula = made_of if made_of is not None else written(context, flat, function.scope)
     if isinstance(formula, ast.DictComp):
         return formula.value
     made = function.scope.module.values.get(formula)
     return _of_map(context, context.flow.here(made, function.scope)) if isinstance(made, Call) else None
+
+
+def _of_partial(context: Context, made: Bound) -> ast.expr | None:
+    """Return the condition of ``partial(jax.tree_util.tree_map_with_path, condition)``."""
+    if not isinstance(made.value, Call) or context.flow.calls.callee_name(made) != "functools.partial":
+        return None
+    if len(made.value.args) != 2 or made.value.keywords:
+        return None
+    first = context.flow.follow(made, made.value.args[0]).value
+    if not isinstance(first, Ref) or first.name not in TREE_MAPS | _OF_PATHS:
+        return None
+    callees = context.flow.calls.callables(context.flow.with_value(made, made.value.args[1]))
+    return formula_of(context, callees[0].function) if len(callees) == 1 else None
 
 
 def _of_map(context: Context, made: Bound) -> ast.expr | None:
@@ -164,6 +209,8 @@ def _compared(left: ast.expr, kind: ast.cmpop, right: ast.expr, leaf: _Leaf) -> 
     if isinstance(first, str) and second is None:  # "bias" in path
         if isinstance(kind, ast.In | ast.NotIn) and first in {"bias", "kernel", "b", "w"}:
             return (first == leaf.word) is isinstance(kind, ast.In)
+        if isinstance(kind, ast.In | ast.NotIn) and _NORMS.search(first):
+            return isinstance(kind, ast.NotIn)  # neither of them belongs to a norm
         return None
     if first is not None:
         return None

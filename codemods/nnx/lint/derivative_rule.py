@@ -21,14 +21,19 @@ def _check(context: Context) -> Iterator[Finding]:
         func = event.node.func
         if not isinstance(func, ast.Attribute) or event.scope.module not in context.asked or in_test(event.scope):
             continue
-        if event.value.starred or len(event.node.args) != 2:
+        rules = [event.value.argument(0, "fwd"), event.value.argument(1, "bwd")]
+        if event.value.starred or None in rules:
             continue
         owner = event.scope.module.values.get(func.value)
         primal = only_function(context, context.flow.here(owner, event.scope)) if owner is not None else None
-        forward, backward = (only_function(context, context.flow.here(a, event.scope)) for a in event.value.args)
+        forward, backward = (only_function(context, context.flow.here(a, event.scope)) for a in rules if a is not None)
         if forward is not None:
             for value in forward.returns:
                 if (
+                    isinstance(value, Call)
+                    and primal is not None
+                    and only_function(context, context.flow.here(value.callee, forward.scope)) is primal
+                ) or (
                     isinstance(value, Sequence)
                     and isinstance(value.node, ast.Tuple)
                     and _length(value) not in (None, 2)

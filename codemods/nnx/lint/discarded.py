@@ -29,6 +29,8 @@ _METHODS = frozenset({"astype", "reshape", "sort", "transpose", "squeeze", "rave
 
 
 #: Last parts of the names of all these functions.
+# functions of jax.numpy that raise unless they are told not to change the array they get
+IN_PLACE = frozenset({"fill_diagonal", "put", "place", "put_along_axis"})
 WORDS = frozenset(name.rpartition(".")[2] for name in PURE | TREE_MAPS) | _ARRAYS
 
 
@@ -68,6 +70,8 @@ def is_pure(event: CallEvent, name: str) -> bool:
     if name in TREE_MAPS:
         return bool(event.node.args) and _harmless(event.node.args[0])
     home, _, word = name.rpartition(".")
+    if word in IN_PLACE:
+        return False  # NNX843 says so
     return name in PURE or (home == "jax.numpy" and word in _ARRAYS and bool(event.node.args))
 
 
@@ -81,7 +85,9 @@ def array_method(context: Context, event: CallEvent) -> bool:
 
 
 def _harmless(node: ast.expr) -> bool:
-    """Say whether a function is a lambda that calls nothing with an effect."""
+    """Say whether a function is a lambda that calls nothing with an effect, or one of JAX's that has none."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+        return _without_effect(node) or ast.unparse(node) in {"jax.lax.stop_gradient", "lax.stop_gradient"}
     if not isinstance(node, ast.Lambda) or isinstance(node.body, ast.Constant):
         return False  # `lambda a, b: None` only compares the structure of the trees
     return not any(isinstance(n, ast.Call) and not _without_effect(n.func) for n in ast.walk(node.body))

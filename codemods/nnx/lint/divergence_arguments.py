@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -9,8 +11,9 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.double_softmax import squashed
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, shown
+from codemods.nnx.lint.syntax import argument, operands
+from codemods.nnx.nodes import last_word
 
 _PROBABILITIES = frozenset({"softmax", "sigmoid"})
 _LOGARITHMS = frozenset({"log_softmax", "log_sigmoid"})
@@ -28,6 +31,7 @@ _OF_SCIPY = frozenset({"kl_div", "rel_entr"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _of_functions(context)
     for event, name in foreign(context, *_LOSSES):
         word = last(name)
         home = "jax.scipy." if word in _OF_SCIPY else "optax."
@@ -51,6 +55,65 @@ def _check(context: Context) -> Iterator[Finding]:
                     if logarithms
                     else "give it jax.nn.softmax of the logits",
                 )
+
+
+def _of_functions(context: Context) -> Iterator[Finding]:
+    """Yield what the functions of the project that compute a divergence are given, of the other kind."""
+    for function in context.asked.functions():
+        if not _DIVERGENCE.search(function.name):
+            continue
+        formula = formula_of(context, function)
+        logarithms, names = _compared(formula) if formula is not None else (False, ())
+        for event in context.flow.sites.callers(function) if names else ():
+            for name in names if not event.value.starred and not in_test(event.scope) else ():
+                param = function.params[name]
+                given, node = passed(event, param), argument(event.node, position(param), name)
+                wrong = _PROBABILITIES if logarithms else _LOGARITHMS
+                if given is None or node is None:
+                    continue
+                found = squashed(context, context.flow.here(given, event.scope), event.scope, wrong, 0)
+                if found:
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        node,
+                        f"`{name}` of {shown(function)} are {_KINDS[logarithms]}, and it gets the "
+                        f"{_KINDS[not logarithms]} of `{found}`",
+                        f"give it jax.nn.{'log_softmax' if logarithms else 'softmax'} of the logits",
+                    )
+
+
+_DIVERGENCE = re.compile(r"(^|_)(kl|kld|divergence|kl_div\w*|js|jsd)(_|$)", re.I)
+
+
+def _compared(formula: ast.expr) -> tuple[bool, tuple[str, ...]]:
+    """Return whether a divergence is computed of logarithms, ``sum(exp(p) * (p - q))``, and the names of both."""
+    while isinstance(formula, ast.Call) and last_word(formula.func) in {"sum", "mean"}:
+        inner = formula.args[0] if formula.args else None
+        if isinstance(formula.func, ast.Attribute) and not isinstance(formula.func.value, ast.Name):
+            inner = formula.func.value
+        if inner is None:
+            return False, ()
+        formula = inner
+    factors = operands(formula, ast.Mult)
+    for weight, difference in (factors, factors[::-1]) if len(factors) == 2 else ():
+        if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
+            continue
+        sides = [_logarithm(one) for one in (difference.left, difference.right)]
+        if isinstance(weight, ast.Name) and None not in sides and weight.id == sides[0]:
+            return False, tuple(one for one in sides if one is not None)
+        plain = [one.id for one in (difference.left, difference.right) if isinstance(one, ast.Name)]
+        if isinstance(weight, ast.Call) and last_word(weight.func) == "exp" and len(plain) == 2:
+            if [ast.unparse(one) for one in weight.args] == plain[:1]:
+                return True, tuple(plain)
+    return False, ()
+
+
+def _logarithm(node: ast.expr) -> str | None:
+    """Return p in ``jnp.log(p)``."""
+    if isinstance(node, ast.Call) and last_word(node.func) == "log" and len(node.args) == 1:
+        return node.args[0].id if isinstance(node.args[0], ast.Name) else None
+    return None
 
 
 _KINDS = {True: "log-probabilities", False: "probabilities"}

@@ -56,6 +56,12 @@ def _check(context: Context) -> Iterator[Finding]:
         elif place and probabilities(context, context.flow.here(given, event.scope)):
             node = argument(event.node, place, "logits") or event.node
             yield finding(RULE.code, event.scope, node, _TOLD, _logarithm(node))
+    for event, name in foreign(context, "log_softmax"):
+        given = event.value.argument(0, "x") if name.startswith(_HOMES) else None
+        if given is not None and squashed(context, context.flow.here(given, event.scope), event.scope, _SOFTMAX, 0):
+            node = argument(event.node, 0, "x") or event.node
+            message = "`log_softmax` takes logits, and gets what `softmax` made of them"
+            yield finding(RULE.code, event.scope, node, message, "give it the logits, or take jnp.log of these")
     yield from _mapped(context)
     yield from _logits_for_chances(context)
     for event, name in foreign(context, "choice"):

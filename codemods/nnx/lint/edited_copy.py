@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr
 
 _COPIES = frozenset({"flax.nnx.to_pure_dict", "flax.serialization.to_state_dict", "flax.nnx.to_flat_state"})
@@ -23,9 +24,12 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.function is None or in_test(event.scope) or not isinstance(statement, ast.Assign):
             continue
         target = statement.targets[0]
-        if len(statement.targets) != 1 or not isinstance(target, ast.Name) or statement.value is not event.node:
+        flat = _flattened(statement.value, event.node)
+        if len(statement.targets) != 1 or not isinstance(target, ast.Name):
             continue
-        stored = _edited(event, target.id, shared=name in _STATES)
+        if statement.value is not event.node and not flat:
+            continue
+        stored = _edited(event, target.id, shared=name in _STATES, flat=flat)
         if stored is not None:
             yield finding(
                 RULE.code,
@@ -45,7 +49,12 @@ def _method(context: Context, event: CallEvent) -> bool:
     return isinstance(callee, Attr) and not context.flow.calls.name(event) and event.scope.module in context.asked
 
 
-def _edited(event: CallEvent, name: str, shared: bool) -> ast.Subscript | None:
+def _flattened(node: ast.expr, call: ast.Call) -> bool:
+    """Say whether an expression is ``flatten_dict`` of what a call gives: one dict of its arrays by their paths."""
+    return isinstance(node, ast.Call) and last_word(node.func) == "flatten_dict" and node.args[:1] == [call]
+
+
+def _edited(event: CallEvent, name: str, shared: bool, flat: bool) -> ast.Subscript | None:
     """Return the first item that is assigned in a copy which is used for nothing else; None if there is none."""
     assert event.scope.function is not None
     body = event.scope.function.node
@@ -76,7 +85,9 @@ def _edited(event: CallEvent, name: str, shared: bool) -> ast.Subscript | None:
             if isinstance(node.value, ast.Name):
                 harmless.add(node.value)
             if isinstance(node.ctx, ast.Store) and _root(node) in names:
-                if not isinstance(node.slice, ast.Constant | ast.Name) or _all(node.slice) or _slots(node, shared):
+                path = flat and isinstance(node.slice, ast.Tuple | ast.Call) and isinstance(node.value, ast.Name)
+                known = path or isinstance(node.slice, ast.Constant | ast.Name)
+                if not known or _all(node.slice) or _slots(node, shared):
                     return None  # an element of an array, or the value of a Variable
                 stored = stored if stored is not None and stored.lineno <= node.lineno else node
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import numbers
-from codemods.nnx.lint.places import foreign, formula_of, in_test
+from codemods.nnx.lint.places import foreign, formula_of, in_test, shown
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
@@ -29,6 +30,8 @@ def _check(context: Context) -> Iterator[Finding]:
             _number(context, argument(event.node, place, word), event.scope)
             for place, word in ((0, "lower"), (1, "upper"))
         )
+        if first is None and behind is not None:
+            first = _given(context, event, behind)
         if first is not None and behind is not None and first > behind:
             yield finding(
                 RULE.code,
@@ -46,6 +49,16 @@ def _check(context: Context) -> Iterator[Finding]:
         condition = formula_of(context, asked[0].function) if len(params) == 1 else None
         if init is None or condition is None:
             continue
+        if _STOPPED.search(asked[0].function.name) and _below(condition):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{shown(asked[0].function)} is true where the error is small enough: while_loop goes on while it is "
+                "true, and ends at once",
+                "let the condition say when to go on: error >= tol",
+            )
+            continue
         begun = context.sources.originals(context.flow.here(init, event.scope))
         carry = asked[0].function.params[params[0]]
         if begun and all(_Begun(context, asked[0].function, carry, one).truth(condition) is False for one in begun):
@@ -59,6 +72,31 @@ def _check(context: Context) -> Iterator[Finding]:
                 if asked[0].function.scope.module is event.scope.module
                 else [],
             )
+
+
+_STOPPED = re.compile(r"(^|_)(converged|convergence|stop|should_stop|stopping|finished|done)(_|$)")
+_TOLERANCE = re.compile(r"_*(a|r)?tol(erance)?|_*eps(ilon)?|_*threshold")
+
+
+def _below(condition: ast.expr) -> bool:
+    """Say whether a condition is that something is below a tolerance."""
+    if not isinstance(condition, ast.Compare) or len(condition.ops) != 1:
+        return False
+    low, high = condition.left, condition.comparators[0]
+    if isinstance(condition.ops[0], ast.Gt | ast.GtE):
+        low, high = high, low
+    elif not isinstance(condition.ops[0], ast.Lt | ast.LtE):
+        return False
+    return _TOLERANCE.fullmatch(last_word(high)) is not None and _TOLERANCE.fullmatch(last_word(low)) is None
+
+
+def _given(context: Context, event: CallEvent, behind: int) -> int | None:
+    """Return the least number that callers give for the first round, if all of them are behind the last one."""
+    node = argument(event.node, 0, "lower")
+    value = event.scope.module.values.get(node) if isinstance(node, ast.Name) else None
+    found = numbers(context, value, event.scope) if isinstance(value, Param) else frozenset()
+    least = min(found, default=behind)
+    return int(least) if least > behind else None
 
 
 _Number = int | float

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Ref
+from codemods.nnx.values import Call, Const, Ref, Value
 
 _NANS = frozenset({"jax.numpy.nan", "numpy.nan", "math.nan", "numpy.NaN", "numpy.NAN"})
 _EQUALITIES = ("equal", "not_equal")
@@ -51,8 +51,14 @@ def _nan(context: Context, node: ast.expr, scope: Scope) -> bool:
             return False
         value = scope.module.values.get(node)
         found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
-        return isinstance(found, Ref) and found.name in _NANS
-    value = scope.module.values.get(node) if isinstance(node, ast.Call) else None
+        if isinstance(found, Ref):
+            return found.name in _NANS
+        return _of_text(context, found, scope)
+    return isinstance(node, ast.Call) and _of_text(context, scope.module.values.get(node), scope)
+
+
+def _of_text(context: Context, value: Value | None, scope: Scope) -> bool:
+    """Say whether a value is ``float("nan")``."""
     if not isinstance(value, Call) or len(value.args) != 1 or not isinstance(value.args[0], Const):
         return False
     text = value.args[0].value

@@ -11,6 +11,7 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.forward_advantages import carry_names, forward_advantages, forward_scans
+from codemods.nnx.lint.places import callers_of, each, in_test
 from codemods.nnx.lint.syntax import argument, names_in, operands
 from codemods.nnx.nodes import last_word
 
@@ -27,7 +28,7 @@ _TURNING = frozenset({"flip", "flipud", "reversed"})
 
 def _check(context: Context) -> Iterator[Finding]:
     told: set[ast.AST] = set()
-    for scope, node, help in (*forward_advantages(context), *_by_name(context)):
+    for scope, node, help in (*forward_advantages(context), *_by_name(context), *_loops(context)):
         if node not in told:
             told.add(node)
             yield finding(
@@ -47,6 +48,76 @@ def _by_name(context: Context) -> Iterator[tuple[Scope, ast.AST, str]]:
             continue
         if _collects(context, body):
             yield event.scope, event.node, "go backwards: jax.lax.scan(..., reverse=True)"
+
+
+def _loops(context: Context) -> Iterator[tuple[Scope, ast.AST, str]]:
+    """Yield the loops in functions for returns that add up rewards from the first one on, and keep each sum."""
+    for scope, loop in each(context, ast.For):
+        if not _to_come(scope) or in_test(scope) or _turned_round(scope):
+            continue
+        over = loop.iter
+        if isinstance(over, ast.Call) and last_word(over.func) == "range":
+            length = over.args[0] if len(over.args) == 1 and isinstance(loop.target, ast.Name) else None
+            if not isinstance(length, ast.Call) or last_word(length.func) != "len":
+                continue
+            step = [f"{ast.unparse(one)}[{ast.unparse(loop.target)}]" for one in length.args]
+        elif isinstance(over, ast.Name) and isinstance(loop.target, ast.Name):
+            step = [loop.target.id]
+        else:
+            continue
+        if _sums_up(loop, step) and not _given_turned(context, scope):
+            yield scope, loop, "go backwards: for reward in reversed(rewards), and turn the result round"
+
+
+def _given_turned(context: Context, scope: Scope) -> bool:
+    """Say whether a caller turns round what it gives a function, or what it gets."""
+    function = scope.function
+    return function is None or any(
+        (isinstance(n, ast.Call) and last_word(n.func) in _TURNING) or (isinstance(n, ast.Slice) and n.step is not None)
+        for caller in callers_of(context, function)
+        for n in ast.walk(caller.statement)
+    )
+
+
+def _turned_round(scope: Scope) -> bool:
+    """Say whether anything in a function is turned round, put in front, or summed by powers of the discount."""
+    return any(
+        (isinstance(n, ast.Call) and last_word(n.func) in _TURNING | {"insert", "appendleft", "reverse", "sum"})
+        or (isinstance(n, ast.Slice) and n.step is not None)
+        or isinstance(n, ast.Pow)
+        for n in ast.walk(scope.node)
+    )
+
+
+def _sums_up(loop: ast.For, step: list[str]) -> bool:
+    """Say whether a loop adds a discounted sum to the reward of its round, and keeps the sum of every round."""
+    for statement in loop.body:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or not isinstance(statement.value, ast.BinOp):
+            continue
+        terms = operands(statement.value, ast.Add)
+        if len(terms) != 2 or not {ast.unparse(one) for one in terms} & set(step):
+            continue
+        if any(_discounted(term, {target.id}) for term in terms) and _keeps(loop, target.id):
+            return True
+    return False
+
+
+def _keeps(loop: ast.For, name: str) -> bool:
+    """Say whether each round puts a variable behind those before it."""
+    for statement in loop.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            place, value = statement.targets[0], statement.value
+            if isinstance(place, ast.Subscript) and ast.unparse(place.slice) == ast.unparse(loop.target):
+                if isinstance(value, ast.Name) and value.id == name:
+                    return True
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and last_word(call.func) == "append" and len(call.args) == 1:
+            if isinstance(call.args[0], ast.Name) and call.args[0].id == name:
+                return True
+    return False
 
 
 def _to_come(scope: Scope) -> bool:

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Call, Loop, Ref, Value
+from codemods.nnx.values import Attr, Call, Class, Loop, Param, Ref, Value
 
 _FROZEN = frozenset({"flax.struct.dataclass"})
 _CHOSEN = frozenset({"dataclasses.dataclass", "chex.dataclass"})
 _STATE = "flax.training.train_state.TrainState"
+_COPYING = frozenset({"apply_gradients", "replace", "_replace"})
+_COPIES = 8  # of copies, one of another
 _BASES = frozenset({"flax.struct.PyTreeNode", _STATE, "typing.NamedTuple"})
 
 
@@ -85,9 +88,26 @@ def _fields(cls: ClassFacts) -> set[str]:
 
 
 def _train_state(context: Context, event: AttrEvent) -> bool:
-    """Say whether an object comes of ``TrainState.create``."""
-    found = context.flow.resolve(context.flow.here(_first(event.base), event.scope))
+    """Say whether an object comes of ``TrainState.create``, or is one by its annotation."""
+    found = _copied(context, context.flow.resolve(context.flow.here(_first(event.base), event.scope)))
+    if isinstance(found.value, Param):
+        kinds = [one.value for one in context.flow.classes.annotated(found.value)]
+        return len(kinds) == 1 and isinstance(kinds[0], Ref) and kinds[0].name == _STATE
     return context.flow.calls.callee_name(found) in {_STATE, f"{_STATE}.create"}
+
+
+def _copied(context: Context, bound: Bound) -> Bound:
+    """Return the object of whose class another one is, which a method gives: ``state.apply_gradients(grads=grads)``."""
+    for _ in range(_COPIES):
+        if not isinstance(bound.value, Call):
+            return bound
+        callee = context.flow.follow(bound, bound.value.callee)
+        if not isinstance(callee.value, Attr) or callee.value.name not in _COPYING:
+            return bound
+        if callee.value.name == "replace" and not bound.value.keywords:
+            return bound  # perhaps of a text
+        bound = context.flow.resolve(context.flow.with_value(callee, _first(callee.value.base)))
+    return bound
 
 
 def _first(value: Value) -> Value:
@@ -101,13 +121,24 @@ def _class(context: Context, event: AttrEvent) -> ClassFacts | None:
     """Return the class of the object whose attribute is assigned to."""
     value = _first(event.base)
     here = context.flow.here(value, event.scope)
-    found = context.flow.classes.class_of(context.flow.resolve(here))
+    copied = _copied(context, context.flow.resolve(here))
+    found = context.flow.classes.class_of(copied) or _created(context, copied)
     if found is not None:
         return found
     sources = context.sources.originals(here)
     classes = {context.flow.classes.class_of(one) for one in sources if one.value is not value}
     classes.discard(None)
     return classes.pop() if len(classes) == 1 else None
+
+
+def _created(context: Context, bound: Bound) -> ClassFacts | None:
+    """Return the class whose own ``create``, as those of TrainState have it, makes an object."""
+    callee = context.flow.follow(bound, bound.value.callee).value if isinstance(bound.value, Call) else None
+    if not isinstance(callee, Attr) or callee.name != "create":
+        return None
+    base = context.flow.resolve(context.flow.with_value(bound, callee.base)).value
+    cls = base.facts if isinstance(base, Class) else None
+    return cls if cls is not None and _STATE in _homes(context, cls) and "create" not in cls.methods else None
 
 
 def _homes(context: Context, cls: ClassFacts) -> set[str]:

@@ -12,9 +12,11 @@ from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Call, Comprehension, Const, Function, Mapping, Ref, Sequence, Value
+from codemods.nnx.values import Attr, Call, Class, Comprehension, Const, Function, Mapping, Ref, Sequence, Value
 
 _MAKING = frozenset({"arange", "array", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros"})
+# how many arguments are functions and operands, and no options; of a carry of while_loop NNX879 tells
+_OPERANDS = {"scan": 3, "map": 2, "fori_loop": 4, "associative_scan": 2}
 _ORDERS = {
     "scan": "scan(f, init, xs)",
     "map": "map(f, xs)",
@@ -39,8 +41,12 @@ def _check(context: Context) -> Iterator[Finding]:
             if place >= len(args):
                 continue
             if word == "switch":
-                wrong = isinstance(_value(context, event, args[place]), Function) or (
-                    len(args) == 3 and _branches(context, event, args[2]) and not _branches(context, event, args[1])
+                wrong = (
+                    _function(context, event, args[place])
+                    or _branches(context, event, args[0])
+                    or (
+                        len(args) == 3 and _branches(context, event, args[2]) and not _branches(context, event, args[1])
+                    )
                 )
             else:
                 wrong = _no_function(context, event, args[place]) and any(
@@ -48,6 +54,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     for i, other in enumerate(args)
                     if i not in places
                 )
+                wrong = wrong or _displaced(context, event, name, place)
                 wrong = wrong or (
                     word == "cond"
                     and place == 1
@@ -68,6 +75,28 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _value(context: Context, event: CallEvent, value: Value) -> Value:
     return context.flow.resolve(context.flow.here(value, event.scope)).value
+
+
+def _function(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether a value is a function of the project, or a method of an object."""
+    found = context.flow.resolve(context.flow.here(value, event.scope))
+    if isinstance(found.value, Function):
+        return True
+    if not isinstance(found.value, Attr):
+        return False
+    callees = context.flow.calls.callables(found)
+    return len(callees) == 1 and callees[0].receiver is not None and callees[0].function.name == found.value.name
+
+
+def _displaced(context: Context, event: CallEvent, name: str, place: int) -> bool:
+    """Say whether a function stands where only arrays can, and something else in the place of one."""
+    args, (places, _) = event.value.args, BODIES[name]
+    if not name.startswith("jax.lax.") or (name == "jax.lax.cond" and len(args) == 5):
+        return False
+    if isinstance(_value(context, event, args[place]), Function | Ref | Class):
+        return False
+    operands = args if name == "jax.lax.cond" else args[: _OPERANDS.get(last(name), 0)]
+    return any(i not in places and _function(context, event, one) for i, one in enumerate(operands))
 
 
 def _branches(context: Context, event: CallEvent, value: Value) -> bool:

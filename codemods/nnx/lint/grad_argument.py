@@ -107,11 +107,12 @@ def _trains(context: Context, event: CallEvent, model: CallEvent) -> bool:
 def _is_data(context: Context, made: Call, event: CallEvent, later: list[int]) -> bool:
     """Say whether the loss gives its first argument to a later one, which it calls: that is the model."""
     callees = context.flow.calls.callables(context.flow.here(made.args[0], event.scope))
-    if len(callees) != 1 or callees[0].args or callees[0].receiver is not None:
+    if len(callees) != 1 or callees[0].args:
         return False
     function = callees[0].function
-    params = list(function.params.values())
-    return any(
+    bound = callees[0].receiver is not None and function.binding in {"instance", "class"}
+    params = list(function.params.values())[int(bound) :]
+    return bool(params) and any(
         call.value.callee in [params[i] for i in later if i < len(params)] and params[0] in call.value.args
         for call in context.bodies.calls.get(function.scope, ())
     )

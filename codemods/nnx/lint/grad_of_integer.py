@@ -14,12 +14,21 @@ from codemods.nnx.lint.arrays import INT, Arrays, made_by_jax
 from codemods.nnx.lint.begun import begun
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
+from codemods.nnx.lint.names import JITS, last
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.values import Attr, Call, Const, Each, Loop, Mapping, Param, Sequence, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event in _mapped(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "jax.grad needs floating point numbers, and gets an array of integers",
+            "make it one: jnp.arange(..., dtype=float)",
+        )
     for event, made, name in gradient_calls(context, compiled=True):
         if not event.value.args or keyword(made.node, "allow_int") is not None:
             continue
@@ -55,6 +64,35 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
+def _mapped(context: Context) -> Iterator[CallEvent]:
+    """Yield the calls of ``vmap(grad(f))`` with an array of integers."""
+    mapped = context.flow.may.made_by({"vmap", *map(last, JITS)})
+    for module in context.asked.modules:
+        if b"vmap" not in module.source.data or b"grad" not in module.source.data:
+            continue
+        for event in module.calls:
+            if not mapped.may_be(event.value.callee):
+                continue
+            if not event.value.args or event.value.starred or context.bodies.guarded(event.node, event.scope):
+                continue
+            outer = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee)
+            while isinstance(outer.value, Call) and context.flow.calls.callee_name(outer) in JITS and outer.value.args:
+                outer = context.flow.follow(outer, outer.value.args[0])
+            made = outer.value
+            if not isinstance(made, Call) or len(made.args) != 1 or made.keywords:
+                continue
+            if context.flow.calls.callee_name(outer) != "jax.vmap":
+                continue
+            inner = context.flow.follow(outer, made.args[0])
+            if not isinstance(inner.value, Call) or inner.value.argument(1, "argnums") is not None:
+                continue
+            if context.flow.calls.callee_name(inner) not in {"jax.grad", "jax.value_and_grad"}:
+                continue
+            if inner.value.keyword("allow_int") is None and made_by_jax(context, event.value.args[0], event.scope):
+                if Arrays(context, {}).of(event.value.args[0], event.scope).number == INT:
+                    yield event
+
+
 def _counted(context: Context, event: CallEvent) -> bool:
     """Say whether the first argument is an integer under a name: a constant, or the counter of a ``range``."""
     found = begun(context, event.node.args[0], event.scope)
@@ -70,6 +108,8 @@ def _counted(context: Context, event: CallEvent) -> bool:
     if not isinstance(value, Round | Each):
         return False
     source = context.flow.follow(found, value.base)
+    if isinstance(source.value, Sequence) and source.value.items:
+        return all(isinstance(one, Const) and type(one.value) is int for one in source.value.items)
     return context.flow.calls.callee_name(source) == "builtins.range"
 
 

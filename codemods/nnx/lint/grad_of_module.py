@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import parts
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Call, Param, Value
 
@@ -33,9 +33,10 @@ def _check(context: Context) -> Iterator[Finding]:
             resolved = context.flow.follow(context.flow.here(call.value, call.scope), made).value
             node = getattr(resolved, "node", None)
         event = wanted.get(node) if node is not None else None
-        if event is None or keyword(event.node, "argnums") is not None:
+        place = _place(event) if event is not None else None
+        if event is None or place is None or call.value.starred or place >= len(call.value.args):
             continue
-        if _module(context, call.value.args[0], call) and not _harmless(context, call.value.args[0], call):
+        if _module(context, call.value.args[place], call) and not _harmless(context, call.value.args[place], call):
             name = last(context.flow.calls.name(event))
             del wanted[event.node]
             yield finding(
@@ -46,6 +47,13 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"use nnx.{name}",
                 _fix(context, event, name),
             )
+
+
+def _place(event: CallEvent) -> int | None:
+    """Return by which argument a gradient is taken; None if by several, or one that is not known."""
+    given = argument(event.node, 1, "argnums")
+    place = constant(given) if given is not None else 0
+    return place if isinstance(place, int) and place >= 0 else None
 
 
 _PLAIN = frozenset(

@@ -26,7 +26,7 @@ _SAFE = frozenset({"where", "maximum", "clip", "abs", "exp", "square"})
 
 def _check(context: Context) -> Iterator[Finding]:
     places: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]] = {}
-    for event in context.bodies.named("where"):
+    for event in context.bodies.named("where", "select"):
         if len(event.node.args) == 3 and event.scope.function is not None and not in_test(event.scope):
             sharp = _sharp(context, event)
             if sharp is not None:

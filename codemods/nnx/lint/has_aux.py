@@ -59,7 +59,7 @@ def _check(context: Context) -> Iterator[Finding]:
         call = _call(context, event)
         if not aux:
             callees = _functions(context, context.flow.here(event.value.args[0], event.scope))
-            if callees and all(_returns_tuple(one) and _plain(context, one) for one in callees):
+            if callees and all(_gives_tuple(context, one) and _plain(context, one) for one in callees):
                 several = (
                     f", and so do all others that `{ast.unparse(event.node.args[0])}` may be" if callees[1:] else ""
                 )
@@ -243,6 +243,23 @@ def _returns_tuple(function: FunctionFacts) -> bool:
         bool(returns)
         and not function.generator
         and all(isinstance(r, Sequence) and isinstance(r.node, ast.Tuple) and len(r.items) > 1 for r in returns)
+    )
+
+
+def _gives_tuple(context: Context, function: FunctionFacts, depth: int = 0) -> bool:
+    """Say whether a function returns a tuple, or what another one of the project gives that does."""
+    if _returns_tuple(function) or depth > 2:
+        return _returns_tuple(function)
+    if len(function.returns) != 1 or not isinstance(function.returns[0], Call) or function.generator:
+        return False
+    inner = context.flow.calls.invoked(context.flow.here(function.returns[0], function.scope))
+    return (
+        len(inner) == 1
+        and not inner[0][0].gradient
+        and all(
+            _plain(context, callee.function) and _gives_tuple(context, callee.function, depth + 1)
+            for callee, _ in inner
+        )
     )
 
 

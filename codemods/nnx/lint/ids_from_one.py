@@ -14,20 +14,21 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Comprehension, Item, Unknown
+from codemods.nnx.values import Attr, Call, Comprehension, Item, Unknown, Value
 
 _EMBED = frozenset({"flax.nnx.Embed", "flax.linen.Embed"})
 _VOCABULARY = re.compile(r"vocab|to_?i(d|dx|ndex)?s?$|stoi|(word|token|char|tok)s?_?(2|to)|ids?$|index", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(module.source.mentions(b"enumerate(") for module in context.project.modules):
+    words = b"enumerate(", b"range(1", b") + 1"
+    if not any(word in module.source.data for module in context.project.modules for word in words):
         return
     for event, name in foreign(context, "Embed"):
         given = event.value.argument(0, "num_embeddings")
         if name not in _EMBED or given is None or in_test(event.scope):
             continue
-        rows = context.sources.originals(context.flow.here(given, event.scope))
+        rows = _given(context, given, event)
         if rows and all(_too_few(context, one) for one in rows):
             node = argument(event.node, 0, "num_embeddings")
             yield finding(
@@ -39,19 +40,74 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def _given(context: Context, value: Value, event: CallEvent) -> list[Bound]:
+    """Return where a number of rows comes from, through a field of a module of Linen to those who make it."""
+    function = event.scope.function
+    owner = function.owner if function is not None else None
+    if function is None or owner is None or not isinstance(value, Attr) or value.base is not function.self_param:
+        return [*context.sources.originals(context.flow.here(value, event.scope))]
+    if value.name not in owner.fields or owner.stores.get(value.name):
+        return [*context.sources.originals(context.flow.here(value, event.scope))]
+    found: list[Bound] = []
+    for made in context.flow.sites.constructions(owner):
+        given = made.value.argument([*owner.fields].index(value.name), value.name)
+        if given is None:
+            return []
+        found += context.sources.originals(context.flow.here(given, made.scope))
+    return found
+
+
 def _too_few(context: Context, rows: Bound) -> bool:
     """Say whether a number is that of the entries of a dictionary whose ids begin at one."""
     value = rows.value
     if not isinstance(value, Call) or context.flow.calls.callee_name(rows) != "builtins.len" or len(value.args) != 1:
         return False
-    if _filled(context, last_word(value.node.args[0])):
+    name = last_word(value.node.args[0])
+    if name in context.shared(_counted_up):
+        return True
+    if _filled(context, name):
         return False
     counted = context.sources.originals(context.flow.with_value(rows, value.args[0]))
     if not counted:
         return False
     if all(isinstance(one.value, Comprehension) and _begins_at_one(one.value) for one in counted):
         return True
+    if all(_zipped_from_one(context, one) for one in counted):
+        return True
     return any(_alike(context, counted, event) for event in context.shared(_vocabularies))
+
+
+def _zipped_from_one(context: Context, bound: Bound) -> bool:
+    """Say whether a value is ``dict(zip(words, range(1, ...)))``."""
+    call = bound.value.node if isinstance(bound.value, Call) else None
+    if not isinstance(call, ast.Call) or not call.args:
+        return False
+    copied = last_word(call.func) == "dict" and len(call.args) == 1 and not call.keywords
+    pairs = call.args[0] if copied else call  # `dict(pairs)` counts as a copy of the pairs
+    if not isinstance(pairs, ast.Call) or last_word(pairs.func) != "zip" or len(pairs.args) != 2:
+        return False
+    ids = pairs.args[1]
+    counted = isinstance(ids, ast.Call) and last_word(ids.func) == "range" and len(ids.args) == 2
+    return counted and constant(ids.args[0]) == 1  # type: ignore[attr-defined]
+
+
+def _counted_up(context: Context) -> set[str]:
+    """Return the dictionaries that get nothing but ids counted from one: ``ids[word] = len(ids) + 1``."""
+    found: set[str] = set()
+    others: set[str] = set()
+    for module in context.project.modules:
+        empty = {last_word(t) for n in module.source.of_type(ast.Assign) if ast.unparse(n.value) in {"{}", "dict()"}
+                 for t in n.targets}  # fmt: skip
+        for node in module.source.of_type(ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript):
+                    name = last_word(target.value)
+                    text = f"len({ast.unparse(target.value)}) + 1"
+                    (found if ast.unparse(node.value) == text and name in empty else others).add(name)
+    for event in context.bodies.named("update", "setdefault"):
+        if isinstance(event.node.func, ast.Attribute):
+            others.add(last_word(event.node.func.value))
+    return found - others - {""}
 
 
 def _begins_at_one(value: Comprehension) -> bool:

@@ -11,10 +11,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.derivative_rule import is_custom, made_custom, only_function
 from codemods.nnx.lint.names import ARRAY_METHODS, last
-from codemods.nnx.lint.places import in_test, shown
+from codemods.nnx.lint.places import in_test, receiver, shown
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Const, Param, Sequence
+from codemods.nnx.values import Attr, Const, Free, Param, Sequence
 
 _OF_SHAPE = frozenset({"shape", "dtype", "ndim", "size", "sharding"})
 _LIKE = frozenset({"ones_like", "zeros_like", "full_like", "shape", "ndim", "result_type", "type", "isinstance"})
@@ -63,7 +63,7 @@ def _nothing_kept(forward: FunctionFacts | None) -> bool:
 
 
 def _forward(context: Context) -> Iterator[FunctionFacts]:
-    """Yield the functions that ``defjvp`` of a ``custom_jvp`` decorates."""
+    """Yield the functions that ``defjvp`` of a ``custom_jvp`` decorates, or gets."""
     for module in context.asked.modules:
         if b"defjvp" not in module.source.data:
             continue
@@ -76,6 +76,16 @@ def _forward(context: Context) -> Iterator[FunctionFacts]:
                 primal = only_function(context, context.flow.here(decorator.base, outer))
                 if primal is not None and is_custom(context, primal, "jax.custom_jvp"):
                     yield function
+    for event in context.bodies.named("defjvp"):
+        owner, given = receiver(event), event.value.argument(0, "jvp")
+        value = event.scope.module.values.get(owner)
+        if given is None or value is None or in_test(event.scope):
+            continue
+        primal = only_function(context, context.flow.here(value, event.scope))
+        rule = only_function(context, context.flow.here(given, event.scope))
+        if primal is not None and rule is not None and _plain(context, rule, 2):
+            if made_custom(context, value, event) is not None or is_custom(context, primal, "jax.custom_jvp"):
+                yield rule
 
 
 def _plain(context: Context, rule: FunctionFacts, least: int, decorated: bool = False) -> bool:
@@ -216,6 +226,8 @@ def _whole(context: Context, rule: FunctionFacts, node: ast.expr, depth: int) ->
     """Say whether a part of an operation is no zero: a number, an attribute, or a derivative."""
     if isinstance(node, ast.Attribute | ast.Subscript):
         return True
+    if isinstance(rule.scope.module.values.get(node), Free) and not _silent(node):
+        return True  # of the function around the rule
     return constant(node) not in (0, 0.0) and (constant(node) is not None or _nonzero(context, rule, node, depth))
 
 

@@ -12,9 +12,9 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import entry_word, operands
+from codemods.nnx.lint.syntax import constant, entry_word, operands
 
-_END = re.compile(r"^(batch_|b_)?(dones?|terminals?|terminated|terminations?)(_batch)?$", re.I)
+_END = re.compile(r"^(batch_|b_)?(dones?|terminals?|terms?|terminated|terminations?)(_batch)?$", re.I)
 _REWARD = re.compile(r"^(batch_|b_)?(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
 
 
@@ -28,7 +28,7 @@ def _check(context: Context) -> Iterator[Finding]:
         outer = function
         while outer.scope.parent is not None and outer.scope.parent.function is not None:
             outer = outer.scope.parent.function
-        ends = _unread(outer.node)
+        ends = _unread(outer.node) or _field_unread(context, node, outer.node)
         if ends:
             yield finding(
                 RULE.code,
@@ -37,6 +37,29 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the value of the next state counts behind the end of an episode too: `{ends[0]}` is never used",
                 f"leave it out there: reward + gamma * (1 - {ends[0]}) * value",
             )
+
+
+def _field_unread(context: Context, node: ast.BinOp, body: ast.AST) -> list[str]:
+    """Return the flag of ends beside the reward in a record ``batch.reward``, if no code reads it off a record."""
+    reward = next((one for one in operands(node, ast.Add) if _REWARD.search(entry_word(one))), None)
+    word = entry_word(reward) if isinstance(reward, ast.Attribute | ast.Subscript) else ""
+    if not word or any(_END.search(n.id) for n in ast.walk(body) if isinstance(n, ast.Name)):
+        return []
+    found: set[str] = set()
+    for module in context.project.modules:
+        if any(_END.search(entry_word(n)) for n in module.source.of_type(ast.Attribute, ast.Subscript)):
+            return []
+        if isinstance(reward, ast.Attribute):
+            records = [set(cls.fields) for cls in module.classes]
+        else:
+            records = [{str(constant(key)) for key in one.keys} for one in module.source.of_type(ast.Dict)]
+        for names in records:
+            if word in names and any(_NEXT.search(name) for name in names):
+                found |= {name for name in names if _END.search(name)} or {""}
+    return sorted(found) if "" not in found else []
+
+
+_NEXT = re.compile(r"next|s_?prime|s2|obs2|_tp1|^s1$", re.I)
 
 
 def _target(node: ast.BinOp) -> bool:

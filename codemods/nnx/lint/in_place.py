@@ -24,6 +24,7 @@ _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "p
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told: set[Value] = set()  # one view, however often it is written to
     assigning = {module for module in context.asked.modules if _assigns_items(module)}
     for scope, node in each(context, ast.Assign, ast.AugAssign, ast.Delete) if assigning else ():
         targets = _items(node) if scope.module in assigning else []
@@ -34,6 +35,10 @@ def _check(context: Context) -> Iterator[Finding]:
             (t for t in targets if _view(context, t.value, scope) and not _stays(context, t.value, scope)), None
         )
         if view is not None:
+            made = _made(scope.module.values[view.value])
+            if made in told:
+                continue
+            told.add(made)
             yield finding(
                 RULE.code,
                 scope,
@@ -106,13 +111,28 @@ def _named(target: ast.Subscript) -> bool:
 def _view(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is what ``np.asarray`` gave of an array of JAX."""
     value = scope.module.values.get(node)
-    while isinstance(value, Changed):
-        value = value.before
+    value = _made(value) if value is not None else None
     if not isinstance(node, ast.Name) or not isinstance(value, Call) or len(value.args) != 1 or value.keywords:
         return False
     if context.flow.calls.callee_name(context.flow.here(value, scope)) not in {"numpy.asarray", "jax.device_get"}:
         return False
     return _by_jax(context, value.args[0], scope)
+
+
+def _made(value: Value) -> Value:
+    """Return an object before items of it were assigned, also in the rounds of a loop."""
+    while isinstance(value, Changed | Loop):
+        if isinstance(value, Loop) and value.again is not None and not _same(value.again, value):
+            return value  # a round may make a copy
+        value = value.before
+    return value
+
+
+def _same(again: Value, loop: Loop) -> bool:
+    """Say whether a round of a loop does no more with a variable than to assign items."""
+    while isinstance(again, Changed):
+        again = again.before
+    return again is loop
 
 
 def _by_jax(context: Context, value: Value, scope: Scope) -> bool:

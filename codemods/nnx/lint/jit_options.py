@@ -25,6 +25,17 @@ _OPTIONS = frozenset(
 )  # fmt: skip
 
 
+# what is written for an option whose name is longer
+_MEANT = {
+    "donate": ["donate_argnums"],
+    "donate_args": ["donate_argnums"],
+    "donate_names": ["donate_argnames"],
+    "static": ["static_argnums"],
+    "static_names": ["static_argnames"],
+    "statics": ["static_argnums"],
+}
+
+
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "jit", "pmap", "partial"):
         if name == "functools.partial":
@@ -38,7 +49,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             import difflib  # dear, and only needed here
 
-            close = difflib.get_close_matches(word.arg, sorted(_OPTIONS), 1, 0.8)
+            close = difflib.get_close_matches(word.arg, sorted(_OPTIONS), 1, 0.8) or _MEANT.get(word.arg, [])
             if close:
                 source = event.scope.module.source
                 start = source.offset(word.lineno, word.col_offset)

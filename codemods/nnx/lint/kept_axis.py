@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Value
 
-_REDUCING = frozenset({"mean", "sum", "std", "var", "max", "min", "median", "norm", "amax", "amin"})
-_HOMES = ("jax.numpy.", "numpy.")
+_REDUCING = frozenset({"mean", "sum", "std", "var", "max", "min", "median", "norm", "amax", "amin", "logsumexp"})
+_HOMES = ("jax.numpy.", "numpy.", "jax.nn.logsumexp", "jax.scipy.special.logsumexp", "scipy.special.logsumexp")
+_ROOTS = frozenset({"sqrt", "rsqrt"})
+_LIMITING = frozenset({"maximum", "clip"})
+_SQUARES = frozenset({"square", "abs", "absolute"})
+_SMALL = re.compile(r"_*eps(ilon)?|tol|tiny", re.I)
+_DEPTH = 6
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -23,6 +30,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if not isinstance(node.op, ast.Sub | ast.Div | ast.Mult) or in_test(scope):
             continue
         found = _reduced(context, scope, node.left, node.right)
+        if found is None and isinstance(node.op, ast.Mult):  # rsqrt(variance) * x
+            found = _reduced(context, scope, node.right, node.left)
         if found is not None:
             text, axis = found
             yield finding(
@@ -45,7 +54,8 @@ def _reduced(context: Context, scope: Scope, whole: ast.expr, part: ast.expr) ->
     An array has such an axis only where it has two, and the first number of the reduced one belongs to a row.
     """
     values = scope.module.values
-    array, made = values.get(whole), values.get(part)
+    array, (bare, root) = values.get(whole), _bare(context, scope, part)
+    made = values.get(bare)
     if isinstance(whole, ast.BinOp):  # (x - mean) / x.std(axis=1)
         array = values.get(whole.left)
     if array is None or not isinstance(made, Call) or made.starred:
@@ -64,9 +74,61 @@ def _reduced(context: Context, scope: Scope, whole: ast.expr, part: ast.expr) ->
     else:
         return None
     number = constant(axis)
-    if given != array or not isinstance(number, int) or isinstance(number, bool) or number < 1 or len(call.args) > most:
+    if not isinstance(number, int) or isinstance(number, bool) or len(call.args) > most:
+        return None
+    if given != array and (word not in {"mean", "sum"} or array is not _squared(scope, call)):
+        return None
+    if root and given == array and word != "var":
+        return None  # perhaps a matrix of edges by the roots of their numbers
+    if number < 0:
+        axes = None if scope.function in context.shared(batched) else Arrays(context, {}).of(array, scope).axes
+        if axes is None or number + axes < 1:
+            return None
+    elif number == 0:
         return None
     return ast.unparse(call), number
+
+
+def _bare(context: Context, scope: Scope, node: ast.expr) -> tuple[ast.expr, bool]:
+    """Return an expression without small numbers that are added and roots, and whether a root was taken."""
+    root = False
+    for _ in range(_DEPTH):
+        node = written(context, node, scope)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            sides = [one for one in (node.left, node.right) if not _small(one)]
+            if len(sides) != 1:
+                break
+            node = sides[0]
+        elif isinstance(node, ast.Call) and node.args and last_word(node.func) in _ROOTS:
+            node, root = node.args[0], True
+        elif isinstance(node, ast.Call) and last_word(node.func) in _LIMITING and len(node.args) == 2:
+            if not _small(node.args[1]):
+                break
+            node = node.args[0]
+        else:
+            break
+    return node, root
+
+
+def _small(node: ast.expr) -> bool:
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _SMALL.fullmatch(last_word(node)) is not None
+    return isinstance(constant(node), int | float)
+
+
+def _squared(scope: Scope, call: ast.Call) -> Value | None:
+    """Return the array whose squares or absolute values a call adds up."""
+    if not call.args:
+        return None
+    given = call.args[0]
+    if isinstance(given, ast.BinOp) and (
+        (isinstance(given.op, ast.Pow) and constant(given.right) == 2)
+        or (isinstance(given.op, ast.Mult) and ast.unparse(given.left) == ast.unparse(given.right))
+    ):
+        return scope.module.values.get(given.left)
+    if isinstance(given, ast.Call) and last_word(given.func) in _SQUARES and len(given.args) == 1:
+        return scope.module.values.get(given.args[0])
+    return None
 
 
 _BAD = """\

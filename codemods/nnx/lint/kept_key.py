@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NOT_CONSUMING
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
+from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.values import Attr, Call, Param, Value
 
 _SAMPLERS = (
@@ -95,6 +96,8 @@ def _kept(context: Context, event: CallEvent, key: Attr) -> bool:
     assert function is not None
     assert function.owner is not None
     stores = [one for parent in context.flow.classes.mro(function.owner)[0] for one in parent.stores.get(key.name, ())]
+    if not stores and _default(function.owner, key.name):
+        return not context.flow.fields.stores().get(key.name, ())
     if not stores or any(method.name != "__init__" for method, _ in stores):
         return False
     for store in context.flow.fields.stores().get(key.name, ()):
@@ -105,6 +108,17 @@ def _kept(context: Context, event: CallEvent, key: Attr) -> bool:
             return False
     kinds = kinds_of(context, key, event.scope)
     return kinds == {Kind.KEY} or (not kinds and all(_stream(value) for _, value in stores))
+
+
+def _default(owner: ClassFacts, name: str) -> bool:
+    """Say whether a field of a dataclass is a key of one seed: ``field(default_factory=lambda: jax.random.key(0))``."""
+    for node in owner.node.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+            made = node.value
+            factory = keyword(made, "default_factory") if isinstance(made, ast.Call) else None
+            made = factory.body if isinstance(factory, ast.Lambda) else made
+            return isinstance(made, ast.Call) and ast.unparse(made.func).endswith((".random.key", ".random.PRNGKey"))
+    return False
 
 
 def _replaced(context: Context, owner: ClassFacts, name: str) -> bool:

@@ -80,7 +80,11 @@ def reuses(context: Context) -> list[Reuse]:
             continue
         paths = context.bodies.paths(scope) if len(found) > 1 else {}
         place = next(_of_key(context, scope, found, paths), None)  # one finding tells of a key
-        if place is None and (split := _split_next(found, known)) is not None and not _timed(context, scope):
+        if (
+            place is None
+            and (split := _split_next([u for u in found if not u.masks], known)) is not None
+            and not _timed(context, scope)
+        ):
             message = f"`{_text(split)}` is split again in the next round after numbers were drawn from it"
             help = "draw from the other part: key, subkey = jax.random.split(key)"
             place = Reuse(scope, split.event.node, message, help)
@@ -148,7 +152,13 @@ def _of_key(
     for index, use in enumerate(found):
         if (use.helper and (_meant(context, use) or _template(context, use))) or _said(context, use, found[:index]):
             continue
-        before = (u for u in found[:index] if _together(context, u, use, paths) and _related(context, u, use))
+        if use.masks and _timed(context, scope):
+            continue
+        before = (
+            u
+            for u in found[:index]
+            if not (u.masks or use.masks) and _together(context, u, use, paths) and _related(context, u, use)
+        )
         earlier = next((u for u in before if not harmless_pair(context, u, use)), None)
         if earlier is not None and not (use.helper or earlier.helper) and _timed(context, scope):
             continue

@@ -11,7 +11,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import origin
-from codemods.nnx.lint.syntax import argument, inside, names_in, operands
+from codemods.nnx.lint.syntax import argument, constant, inside, keyword, names_in, operands
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
@@ -60,6 +60,7 @@ class Use:
         node: the argument.
         helper: whether it is a function of the project that draws with the key.
         gradient: whether it is differentiated there.
+        masks: whether a model of Linen draws with it, as for the masks of dropout: two models may do so with one key.
     """
 
     event: CallEvent
@@ -68,6 +69,7 @@ class Use:
     node: ast.expr
     helper: bool = False
     gradient: bool = False
+    masks: bool = False
 
 
 def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
@@ -91,6 +93,10 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
         key = _key(context, event.value.args[0], node, event.scope)
         if key is not None and not isinstance(key, Attr):
             found.setdefault((event.scope, key), []).append(Use(event, key, name, node))
+    for event, node in _of_linen(context):
+        key = _key(context, event.scope.module.values.get(node), node, event.scope)
+        if key is not None and not isinstance(key, Attr):
+            found.setdefault((event.scope, key), []).append(Use(event, key, "apply", node, masks=True))
     for users in found.values():
         users.sort(key=_place)
     _through_helpers(context, found)
@@ -129,6 +135,20 @@ def _by_initializers(context: Context) -> Iterator[tuple[CallEvent, str]]:
             if name.startswith(("jax.nn.", "flax.nnx.", "flax.linen.")) and ".initializers." in name:
                 yield event, name
 
+
+def _of_linen(context: Context) -> Iterator[tuple[CallEvent, ast.expr]]:
+    """Yield the calls of models of Linen with the keys that they get: ``apply(..., rngs={"dropout": key})``."""
+    for event in context.bodies.named("apply", "apply_fn"):
+        given = keyword(event.node, "rngs")
+        if not isinstance(given, ast.Dict) or b"linen" not in event.scope.module.source.data:
+            continue
+        if not any(constant(keyword(event.node, word)) is off for word, off in _EVALUATING.items()):
+            for name, node in zip(given.keys, given.values, strict=True):
+                if constant(name) != "params":
+                    yield event, node
+
+
+_EVALUATING = {"train": False, "training": False, "is_training": False, "deterministic": True}
 
 # those that draw; constants, zeros and ones look at no key
 _INITIALIZERS = frozenset(
@@ -181,7 +201,8 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
                 continue
             _, node, gradient = given
             users = found.setdefault((event.scope, key), [])
-            use = Use(event, key, param.function.name, node, helper=True, gradient=gradient)
+            masks = bool(own) and all(one.masks for one in own)
+            use = Use(event, key, param.function.name, node, helper=True, gradient=gradient, masks=masks)
             users.append(use)
             users.sort(key=_place)
             if isinstance(key, Param) and not _for_want(context, use, key):

@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Choice, Param, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Item, Param, Value
 
 _CLASSES = frozenset({"argmax", "argmin"})
 _KEEPING = frozenset({"astype", "reshape", "squeeze", "ravel", "flatten"})
@@ -48,7 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
                 continue
         whole = last(name).endswith("integer_labels")
-        if whole and _made(context, labels, event.scope, frozenset({"one_hot"}), 0):
+        if whole and one_hot(context, labels, event.scope):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -70,7 +70,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def one_hot(context: Context, labels: Value, scope: Scope) -> bool:
     """Say whether labels are one-hot on every way."""
-    return _made(context, labels, scope, frozenset({"one_hot"}), 0)
+    return _made(context, labels, scope, frozenset({"one_hot", "smooth_labels"}), 0)
 
 
 def _numbers(context: Context, labels: Value, scope: Scope) -> bool:
@@ -89,12 +89,14 @@ def _made(context: Context, value: Value, scope: Scope, words: frozenset[str], d
     if isinstance(value, Call):
         name = context.flow.calls.callee_name(bound)
         if name:
-            return last(name) in words and name.startswith(("jax.", "numpy.", "flax.nnx."))
+            return last(name) in words and name.startswith(("jax.", "numpy.", "flax.nnx.", "optax."))
         if isinstance(value.callee, Attr):
             if value.callee.name in words:
                 return True
             if value.callee.name in _KEEPING:
                 return _made(context, value.callee.base, scope, words, depth + 1)
+    if isinstance(value, Item) and "one_hot" in words and not isinstance(value.index, Const):  # jnp.eye(n)[labels]
+        return _made(context, value.base, scope, frozenset({"eye", "identity"}), depth + 1)
     found = context.flow.resolve(bound)
     if isinstance(found.value, Param | Choice | Indexed | Attr):
         sources = [s for s in context.sources.originals(found) if s.value is not found.value]

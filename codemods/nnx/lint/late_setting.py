@@ -50,32 +50,32 @@ def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
     imported = _first_import(module)
     for scope in (module.scope, *(function.scope for function in module.functions)):
         for node in context.bodies.nodes(scope):
-            name = _variable(node)
-            if name not in _AT_IMPORT | _AT_START or in_test(scope) or context.bodies.guarded(node, scope):
-                continue
-            line = getattr(node, "lineno", 0)
-            if name in _AT_IMPORT and imported is not None and imported.lineno < line:
-                if name.lower().encode() in module.source.data or b"reload" in module.source.data:
-                    continue  # it is set as an option besides
-                if name in _OFF and str(constant(_set_to(node))).lower() in _FALSE:
-                    continue  # which it is anyway
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    f"{name} is read when JAX is imported, which line {imported.lineno} does: this changes nothing",
-                    "set it before the import, or use jax.config.update",
-                    related=[(imported, "imported here")],
-                )
-            elif name in _AT_START and (used := _computation(context, scope, node)) is not None:
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    f"{name} is read by the first computation, which line {used.lineno} does: this changes nothing",
-                    "set it before, at best before JAX is imported",
-                    related=[(used, "computed here")],
-                )
+            for name, given in _set(node):
+                if name not in _AT_IMPORT | _AT_START or in_test(scope) or context.bodies.guarded(node, scope):
+                    continue
+                line = getattr(node, "lineno", 0)
+                if name in _AT_IMPORT and imported is not None and imported.lineno < line:
+                    if name.lower().encode() in module.source.data or b"reload" in module.source.data:
+                        continue  # it is set as an option besides
+                    if name in _OFF and str(constant(given)).lower() in _FALSE:
+                        continue  # which it is anyway
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        node,
+                        f"{name} is read when JAX is imported, which line {imported.lineno} does: this changes nothing",
+                        "set it before the import, or use jax.config.update",
+                        related=[(imported, "imported here")],
+                    )
+                elif name in _AT_START and (used := _computation(context, scope, node)) is not None:
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        node,
+                        f"{name} is read by the first computation, which line {used.lineno} does: this changes nothing",
+                        "set it before, at best before JAX is imported",
+                        related=[(used, "computed here")],
+                    )
 
 
 def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
@@ -136,24 +136,31 @@ def _body(module: ModuleFacts) -> list[ast.stmt]:
     return getattr(module.scope.node, "body", [])
 
 
-def _variable(node: ast.AST) -> str:
-    """Return the environment variable that a statement or call sets; empty for none."""
+def _set(node: ast.AST) -> list[tuple[str, ast.expr | None]]:
+    """Return the environment variables that a statement or call sets, and their values."""
     if isinstance(node, ast.Assign | ast.AugAssign):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        given = node.value if isinstance(node, ast.Assign) else None
         if isinstance(target, ast.Subscript) and last_word(target.value) == "environ":
-            return str(constant(target.slice) or "")
-    elif isinstance(node, ast.Call) and last_word(node.func) in {"setdefault", "putenv"} and node.args:
-        home = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if last_word(node.func) == "putenv" or (home is not None and last_word(home) == "environ"):
-            return str(constant(node.args[0]) or "")
-    return ""
+            return [(str(constant(target.slice) or ""), given)]
+    if not isinstance(node, ast.Call):
+        return []
+    word = last_word(node.func)
+    of_environment = isinstance(node.func, ast.Attribute) and last_word(node.func.value) == "environ"
+    if word == "putenv" or (word == "setdefault" and of_environment):
+        return [(str(constant(node.args[0]) or ""), node.args[1] if len(node.args) > 1 else None)] if node.args else []
+    return _entries(node) if word == "update" and of_environment else []
 
 
-def _set_to(node: ast.AST) -> ast.expr | None:
-    """Return the value that a statement or call gives an environment variable."""
-    if isinstance(node, ast.Assign):
-        return node.value
-    return node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
+def _entries(call: ast.Call) -> list[tuple[str, ast.expr | None]]:
+    """Return what ``os.environ.update({...})`` sets, also by names or of ``dict(...)``."""
+    found: list[tuple[str, ast.expr | None]] = [(one.arg or "", one.value) for one in call.keywords]
+    for given in call.args:
+        if isinstance(given, ast.Dict):
+            found += [(str(constant(k)), v) for k, v in zip(given.keys, given.values, strict=True)]
+        elif isinstance(given, ast.Call) and last_word(given.func) == "dict":
+            found += _entries(given)
+    return found
 
 
 def _computation(context: Context, scope: Scope, node: ast.AST, floats: bool = False) -> ast.Call | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -12,16 +13,35 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import in_test, scopes, written
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Changed, Choice, Comprehension, Loop, Mapping, Unknown, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Changed,
+    Choice,
+    Comprehension,
+    Const,
+    Item,
+    Loop,
+    Mapping,
+    Unknown,
+    Value,
+)
 
 _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"})
+_FLATTEN = frozenset({"jax.tree.flatten", "jax.tree_util.tree_flatten", "jax.tree_flatten"})
+_WORDS = (b"leaves(", b"flatten(", b"sorted(")
 _ONE_DIGIT = 10  # so many layers are in order
+# what counts layers
+_COUNTERS = frozenset(
+    {"i", "j", "k", "n", "l", "idx", "index", "layer", "block", "number", "num", "depth", "layer_idx", "layer_index",
+     "layer_id", "block_idx"}
+)  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"leaves(" in m.source.data or b"sorted(" in m.source.data for m in context.project.modules):
+    if not any(word in m.source.data for m in context.project.modules for word in _WORDS):
         return
     for scope in scopes(context):
         for loop in context.bodies.nodes(scope):
@@ -40,6 +60,10 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _ordered(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
     """Return the dict whose entries a loop gets in the order of their names."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.step is None:
+        node = written(context, node.value, scope)
+    if isinstance(node, ast.Name):
+        return _flattened(context, node, scope)
     if not isinstance(node, ast.Call) or len(node.args) != 1:
         return None
     value = scope.module.values.get(node)
@@ -54,13 +78,25 @@ def _ordered(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
     return given
 
 
+def _flattened(context: Context, node: ast.Name, scope: Scope) -> ast.expr | None:
+    """Return the dict of which a variable holds the leaves: ``leaves, treedef = jax.tree.flatten(params)``."""
+    value = scope.module.values.get(node)
+    made = value.base if isinstance(value, Item) and value.index == Const(0) else None
+    if not isinstance(made, Call) or made.keywords or len(made.node.args) != 1:
+        return None
+    name = context.flow.calls.callee_name(context.flow.here(made, scope))
+    return made.node.args[0] if name in _FLATTEN else None
+
+
 def _carries(loop: ast.For) -> bool:
     """Say whether each round makes the next value of a variable of its last one and of an entry."""
-    entries = names_in(loop.target)
+    entries = set(names_in(loop.target))
     for statement in loop.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]
             read = names_in(statement.value)
+            if read & entries and not names_in(target) & read:
+                entries |= names_in(target)  # ``w, b = params[name]``
             if isinstance(target, ast.Name) and target.id in read and isinstance(statement.value, ast.Call | ast.BinOp):
                 if read & entries and not _only_sums(statement.value):
                     return True
@@ -87,7 +123,7 @@ def _numbered(context: Context, node: ast.expr, scope: Scope) -> bool:
 def _is_numbered(context: Context, source: Bound, value: Value, known: set[int], depth: int) -> bool:
     if depth > _ONE_DIGIT:
         return False
-    if isinstance(value, Comprehension) and isinstance(value.key, Unknown) and source.frame is not None:
+    if isinstance(value, Comprehension) and isinstance(value.key, Unknown | Call) and source.frame is not None:
         rounds = getattr(value.loop, "iter", None)
         many = isinstance(rounds, ast.expr) and not _few_rounds(context, rounds, source.frame.function.scope)
         return many and _counts(value.key.node)
@@ -124,16 +160,27 @@ def _held(base: Value | None, scope: Scope) -> list[Value]:
 
 def _counts(key: ast.AST) -> bool:
     """Say whether a key is a word with a number behind it that is not filled up with zeros."""
-    if not isinstance(key, ast.JoinedStr) or len(key.values) != 2:
-        return False
-    word, number = key.values
-    return (
-        isinstance(word, ast.Constant)
-        and isinstance(number, ast.FormattedValue)
-        and number.format_spec is None
-        and isinstance(number.value, ast.Name)
-        and number.value.id in {"i", "j", "k", "n", "idx", "index", "layer", "l", "block", "number", "num", "depth"}
-    )
+    number = _behind_word(key)
+    return isinstance(number, ast.Name) and number.id in _COUNTERS
+
+
+def _behind_word(key: ast.AST) -> ast.expr | None:
+    """Return what stands behind a word in a text that is put together: ``i`` of ``f"layer_{i}"``."""
+    if isinstance(key, ast.JoinedStr) and len(key.values) == 2:
+        first, number = key.values
+        if not isinstance(number, ast.FormattedValue) or number.format_spec is not None:
+            return None
+        return number.value if isinstance(first, ast.Constant) else None
+    if isinstance(key, ast.BinOp) and isinstance(word := constant(key.left), str):
+        if isinstance(key.op, ast.Mod):
+            return key.right if re.fullmatch(r"[^%]+%[dis]", word) else None
+        text = key.right
+        plain = isinstance(key.op, ast.Add) and isinstance(text, ast.Call) and last_word(text.func) == "str"
+        return text.args[0] if plain and isinstance(text, ast.Call) and len(text.args) == 1 else None
+    if isinstance(key, ast.Call) and isinstance(key.func, ast.Attribute) and key.func.attr == "format":
+        word = constant(key.func.value)
+        return key.args[0] if isinstance(word, str) and re.fullmatch(r"[^{}]+\{0?\}", word) and key.args else None
+    return None
 
 
 def _few(context: Context, key: ast.AST, scope: Scope) -> bool:

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Function, Value
+from codemods.nnx.values import Const, Function, Item, Value
 
 _MAPS = {
     "jax.tree.map": 0,
@@ -20,6 +20,9 @@ _MAPS = {
     "jax.tree_util.tree_map_with_path": 1,
 }
 _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves"})
+_FLAT = frozenset({"jax.tree.flatten", "jax.tree_util.tree_flatten"})
+_PATHS = frozenset({"jax.tree.leaves_with_path", "jax.tree_util.tree_leaves_with_path"})
+_COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 _TREES = frozenset({Kind.STATE, Kind.GRADIENT})
 _NAMES = frozenset({"value", "raw_value"})
 
@@ -32,10 +35,11 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "map", "tree_map", "map_with_path", "tree_map_with_path"):
         if name in _MAPS and event.value.keyword("is_leaf") is None and len(event.value.args) in {2, 3}:
             yield from _mapped(context, event, _MAPS[name])
-    for event, name in foreign(context, "leaves", "tree_leaves"):
-        if name in _LEAVES and event.value.keyword("is_leaf") is None and len(event.value.args) == 1:
+    words = ("leaves", "flatten", "leaves_with_path")
+    for event, name in foreign(context, *words, *(f"tree_{word}" for word in words)):
+        if name in _LEAVES | _FLAT | _PATHS and event.value.keyword("is_leaf") is None and len(event.value.args) == 1:
             if _tree(context, event.value.args[0], event.scope):
-                yield from _gone_through(context, event)
+                yield from _gone_through(context, event, name)
 
 
 def _tree(context: Context, value: Value, scope: Scope) -> bool:
@@ -72,19 +76,25 @@ def _read(facts: FunctionFacts, names: set[str]) -> ast.Attribute | None:
     return first
 
 
-def _gone_through(context: Context, event: CallEvent) -> Iterator[Finding]:
+def _gone_through(context: Context, event: CallEvent, function: str) -> Iterator[Finding]:
     """Yield the reads of the variable of a loop over leaves."""
     for node in context.bodies.nodes(event.scope):
-        if isinstance(node, ast.For) and node.iter is event.node and isinstance(node.target, ast.Name):
+        if isinstance(node, ast.For) and _leaves(event, node.iter, function):
             bodies: list[ast.AST] = list(node.body)
-            name = node.target.id
-        elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp) and node.generators[0].iter is event.node:
+            target = node.target
+        elif isinstance(node, _COMPREHENSIONS) and _leaves(event, node.generators[0].iter, function):
             target = node.generators[0].target
-            if not isinstance(target, ast.Name):
-                continue
-            bodies, name = [node.elt, *node.generators[0].ifs], target.id
+            elements = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            bodies = [*elements, *node.generators[0].ifs]
         else:
             continue
+        if function in _PATHS and isinstance(target, ast.Tuple):
+            target = target.elts[-1]
+        elif function in _PATHS:
+            continue
+        if not isinstance(target, ast.Name):
+            continue
+        name = target.id
         inner = [one for body in bodies for one in ast.walk(body)]
         if any(
             isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in {"isinstance", "hasattr"}
@@ -100,6 +110,14 @@ def _gone_through(context: Context, event: CallEvent) -> Iterator[Finding]:
             ):
                 yield _told(event.scope, one)
                 break
+
+
+def _leaves(event: CallEvent, node: ast.expr, function: str) -> bool:
+    """Say whether an expression is the list of leaves that a call gives, by a name of it too."""
+    value = event.scope.module.values.get(node)
+    if function in _FLAT:
+        return isinstance(value, Item) and value.base is event.value and value.index == Const(0)
+    return value is event.value
 
 
 def _told(scope: Scope, node: ast.Attribute) -> Finding:

@@ -42,7 +42,7 @@ _SEVERAL = {
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*{last(name) for name in (*_ARRAYS, *_SEVERAL)}):
         node = event.node
-        if not any(isinstance(argument, ast.List | ast.Tuple) or named(argument) for argument in node.args):
+        if not any(isinstance(argument, _WRITTEN) or named(argument) for argument in node.args):
             continue
         name = context.flow.calls.name(event)
         word = name.removeprefix("jax.numpy.")
@@ -61,6 +61,16 @@ def _check(context: Context) -> Iterator[Finding]:
                     "make an array of it: jnp.array([...])",
                     _fix(context, event.scope, argument),
                 )
+            elif isinstance(argument, ast.ListComp | ast.Call):
+                made = _built(context, argument, event.scope)
+                if made:
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        node,
+                        f"functions of jax.numpy take no {made}",
+                        "make an array of it: jnp.array(...) or jnp.stack(...)",
+                    )
             elif named(argument) and _is_list(context, argument, event.scope):
                 yield finding(
                     RULE.code,
@@ -84,6 +94,18 @@ def _check(context: Context) -> Iterator[Finding]:
                     "make an array of it: jnp.array([...])",
                     _fix(context, scope, inner.slice),
                 )
+
+
+_WRITTEN = ast.List | ast.Tuple | ast.ListComp | ast.Call
+
+
+def _built(context: Context, node: ast.ListComp | ast.Call, scope: Scope) -> str:
+    """Return ``list`` or ``tuple`` for an argument that makes one; nothing for others."""
+    if isinstance(node, ast.ListComp):
+        return "list"
+    value = scope.module.values.get(node)
+    name = context.flow.calls.callee_name(context.flow.here(value, scope)) if isinstance(value, Call) else ""
+    return last(name) if name in {"builtins.list", "builtins.tuple"} else ""
 
 
 def _fix(context: Context, scope: Scope, node: ast.expr) -> Fix | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
@@ -14,7 +14,8 @@ from codemods.nnx.lint.listed_layers import listed_layers
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import shown
-from codemods.nnx.values import Attr, Call, Changed, Comprehension, Loop, Param, Sequence, Value
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Mapping, Param, Sequence, Value
 
 _PLACES = {"jax.lax.scan": ((2, "xs"), 1), "jax.lax.map": ((1, "xs"), 0)}
 
@@ -56,7 +57,10 @@ def _mapped(context: Context, made: CallEvent) -> Iterator[Finding]:
 def _judged(
     context: Context, event: CallEvent, given: Value, function: FunctionFacts, param: str, word: str
 ) -> Iterator[Finding]:
-    if context.bodies.evidence(function).get(param) != "array" or not _list_of_arrays(context, event, given):
+    as_array = context.bodies.evidence(function).get(param) == "array"
+    if not as_array and not _by_name(context, function, param):
+        return
+    if not _list_of(context, event, given, _array if as_array else _dict):
         return
     if param in function.annotations or context.bodies.guarded(event.node, event.scope):
         return
@@ -70,12 +74,28 @@ def _judged(
         event.scope,
         event.node,
         f"{word} takes the list for a tree of arrays: {shown(function)} gets a list of slices for `{param}`",
-        "join it into one array: jnp.stack(...)",
+        "join it into one array: jnp.stack(...)"
+        if as_array
+        else "join the arrays of the dicts: jax.tree.map(lambda *parts: jnp.stack(parts), *layers)",
     )
 
 
-def _list_of_arrays(context: Context, event: CallEvent, value: Value) -> bool:
-    """Say whether a value is a list of arrays: a display, a comprehension, or what a loop appends to."""
+def _by_name(context: Context, function: FunctionFacts, param: str) -> bool:
+    """Say whether a function takes entries of a parameter by their names, as of a dict, which no list has."""
+    return any(
+        isinstance(n, ast.Subscript)
+        and isinstance(n.value, ast.Name)
+        and n.value.id == param
+        and isinstance(constant(n.slice), str)
+        and len(function.scope.bindings.get(param, ())) == 1
+        for n in context.bodies.nodes(function.scope)
+    )
+
+
+def _list_of(
+    context: Context, event: CallEvent, value: Value, kind: Callable[[Context, CallEvent, Value], bool]
+) -> bool:
+    """Say whether a value is a list of some kind: a display, a comprehension, or what a loop appends to."""
     bound = context.flow.resolve(context.flow.here(value, event.scope))
     ways = [*context.sources.of(bound)] if isinstance(bound.value, Param | Attr) else [bound]
     found, appended = _appended([way.value for way in ways])
@@ -83,18 +103,24 @@ def _list_of_arrays(context: Context, event: CallEvent, value: Value) -> bool:
         return False
     if isinstance(found, Comprehension):
         node = getattr(found.loop, "ifs", None)
-        element = found.element
-        scope = context.bodies.home(getattr(element, "node", event.node)) or event.scope
-        return (
-            found.key is None
-            and node is not False
-            and (made_by_jax(context, element, scope) or _drawn(context, event, element))
-        )
+        return found.key is None and node is not False and kind(context, event, found.element)
     if not isinstance(found, Sequence) or not isinstance(found.node, ast.List):
         return False
     items = (*found.items, *appended)
-    homes = [context.bodies.home(getattr(item, "node", event.node)) or event.scope for item in items]
-    return bool(items) and all(made_by_jax(context, item, home) for item, home in zip(items, homes, strict=True))
+    return bool(items) and all(kind(context, event, item) for item in items)
+
+
+def _array(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether a part of a list is an array, the value of a Variable too."""
+    if isinstance(value, Item) and value.index == Const(...):
+        return True
+    home = context.bodies.home(getattr(value, "node", event.node)) or event.scope
+    return made_by_jax(context, value, home) or _drawn(context, event, value)
+
+
+def _dict(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether a part of a list is a dict."""
+    return isinstance(value, Mapping)
 
 
 def _appended(ways: list[Value]) -> tuple[Value | None, list[Value]]:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
+from codemods.nnx.values import Const, Mapping, Ref
 
 _FORI = {"start": "lower", "stop": "upper", "body": "body_fun", "init": "init_val", "low": "lower", "high": "upper",
          "end": "upper", "body_fn": "body_fun", "init_value": "init_val"}  # fmt: skip
@@ -30,13 +32,14 @@ _RENAMED = {
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in foreign(context, "fori_loop", "while_loop", "scan", "cond", "map"):
+    for event, name in _calls(context):
         renamed = _RENAMED.get(name)
         if renamed is None:
             continue
         given = {k.arg for k in event.node.keywords}
         wrong = [k for k in event.node.keywords if k.arg in renamed and renamed[k.arg] not in given]
         if not wrong:
+            yield from _unpacked(context, event, name, renamed)
             continue
         source = event.scope.module.source
         edits = []
@@ -53,6 +56,36 @@ def _check(context: Context) -> Iterator[Finding]:
             "rename them",
             Fix(tuple(edits)),
         )
+
+
+def _calls(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls of loops and branches, and those of ``partial`` that give them some arguments."""
+    yield from foreign(context, "fori_loop", "while_loop", "scan", "cond", "map")
+    for event, name in foreign(context, "partial"):
+        if name == "functools.partial" and event.value.args:
+            first = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+            if isinstance(first, Ref):
+                yield event, first.name
+
+
+def _unpacked(context: Context, event: CallEvent, name: str, renamed: dict[str, str]) -> Iterator[Finding]:
+    """Yield the wrong names in a dict that a call unpacks, which is written as one: ``**dict(lower=0, stop=3)``."""
+    for word, value in event.value.keywords:
+        whole = context.flow.resolve(context.flow.here(value, event.scope)).value if word is None else None
+        keys = (
+            [key.value if isinstance(key, Const) else None for key, _ in whole.items]
+            if isinstance(whole, Mapping)
+            else []
+        )
+        wrong = [str(key) for key in keys if key in renamed and renamed[str(key)] not in keys]
+        if wrong:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{name} has no such arguments: {', '.join(f'{key}= is {renamed[key]}=' for key in wrong)}",
+                "rename them",
+            )
 
 
 RULE = lint_rule(

@@ -52,7 +52,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue
             if any(b"vmap" in scope.module.source.data for scope in (event.scope, function.scope)):
                 continue  # it may be given one example at a time
-            outputs = set(list(function.params)[:1]) if name.startswith("flax.") else set()
+            first = len(callee.args) + int(callee.receiver is not None and function.binding in {"instance", "class"})
+            outputs = set(list(function.params)[first : first + 1]) if name.startswith("flax.") else set()
             aux = keyword(event.node, "has_aux")
             for returned in function.returns:
                 if aux is not None and constant(aux) is True and isinstance(returned, Sequence) and returned.items:
@@ -87,10 +88,12 @@ def _elementwise(
             values = function.scope.module.values
             sides = [values.get(side) or Unknown(side) for side in (node.left, node.right)]
             return any(_elementwise(context, side, function, models, depth + 1) for side in sides)
-        return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _difference(node.left, models)
+        return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _difference(node.left, function, models)
     if not isinstance(value, Call) or context.bodies.home(value.node) is not function.scope:
         return False
     name = context.flow.calls.callee_name(context.flow.here(value, function.scope)).replace("optax.losses.", "optax.")
+    if not name:
+        return _by_helper(context, value, function, models)
     if name in _BATCHED:
         given = [value.argument(0, "logits"), value.argument(1, "labels")]
         logits, labels = (Arrays(context, {}).of(one, function.scope) if one is not None else UNKNOWN for one in given)
@@ -99,7 +102,36 @@ def _elementwise(
     argument = value.node.args[0] if value.node.args else None
     if name in _LOSSES:
         return any(_output(node, models) or _predicted(node, function, models) for node in value.node.args)
-    return name in _POWERS and argument is not None and _difference(argument, models)
+    return name in _POWERS and argument is not None and _difference(argument, function, models)
+
+
+def _by_helper(context: Context, value: Call, function: FunctionFacts, models: set[str]) -> bool:
+    """Say whether a function of the project gives a value for every element of an output that it is handed."""
+    invoked = context.flow.calls.invoked(context.flow.here(value, function.scope)) if not value.starred else []
+    if len(invoked) != 1 or invoked[0][0].gradient:
+        return False
+    callee = invoked[0][0]
+    helper = callee.function
+    if len(helper.returns) != 1 or helper.decorators or helper.generator or callee.receiver is not None or callee.args:
+        return False
+    given = [*zip(helper.params, value.node.args, strict=False), *((k.arg, k.value) for k in value.node.keywords)]
+    outs = {name for name, node in given if _output(node, models) or _predicted(node, function, models)}
+    result = helper.returns[0]
+    if isinstance(result, Unknown):
+        node = result.node
+        return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _differs(node.left, outs)
+    if not isinstance(result, Call) or not result.node.args:
+        return False
+    name = context.flow.calls.callee_name(context.flow.here(result, helper.scope))
+    if name in _LOSSES:
+        return any(isinstance(node, ast.Name) and node.id in outs for node in result.node.args)
+    return name in _POWERS and _differs(result.node.args[0], outs)
+
+
+def _differs(node: ast.expr, names: set[str | None]) -> bool:
+    """Say whether an expression is a difference with one of some variables."""
+    sides = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else ()
+    return any(isinstance(side, ast.Name) and side.id in names for side in sides)
 
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -118,11 +150,15 @@ def _several(context: Context, value: Call | Unknown, function: FunctionFacts) -
     return bool(Arrays(context, {}).of(value, function.scope).axes)
 
 
-def _difference(node: ast.expr, models: set[str]) -> bool:
+def _difference(node: ast.expr, function: FunctionFacts, models: set[str]) -> bool:
     """Say whether an expression is a difference with an output of a model."""
+    if isinstance(node, ast.Name):
+        value = function.scope.module.values.get(node)
+        made = value.node if isinstance(value, Unknown) else node
+        node = made if isinstance(made, ast.expr) else node
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return False
-    return _output(node.left, models) or _output(node.right, models)
+    return any(_output(side, models) or _predicted(side, function, models) for side in (node.left, node.right))
 
 
 def _predicted(node: ast.expr, function: FunctionFacts, models: set[str]) -> bool:

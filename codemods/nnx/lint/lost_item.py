@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import compiled_roots, in_test, position, shown
-from codemods.nnx.lint.syntax import argument, innermost_loop
+from codemods.nnx.lint.syntax import argument, constant, innermost_loop
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.values import Attr
 
@@ -47,7 +47,8 @@ def _lost(context: Context, function: FunctionFacts, name: str, depth: int) -> t
     nodes = list(ast.walk(function.node))
     reads = [n for n in nodes if isinstance(n, ast.Name) and n.id == name]
     bases = {n.value for n in nodes if isinstance(n, ast.Subscript)}
-    handed = {n for n in reads if n not in bases}
+    updated = {call.func.value for call in _statements(nodes, "update") if isinstance(call.func, ast.Attribute)}
+    handed = {n for n in reads if n not in bases and n not in updated}
     found: tuple[Scope, ast.AST] | None = None
     for event in context.bodies.calls.get(function.scope, ()) if handed and depth < _HELPERS else ():
         given = handed & {*event.node.args, *(k.value for k in event.node.keywords)}
@@ -83,6 +84,10 @@ def _changed(context: Context, function: FunctionFacts, name: str) -> ast.AST | 
             running = any(ast.unparse(n) == ast.unparse(target) for n in ast.walk(node.value))
         elif isinstance(node, ast.AugAssign):
             target, running = node.target, True
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            if _updates(node.value, name):
+                return node
+            continue
         else:
             continue
         if not running or not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant):
@@ -90,6 +95,31 @@ def _changed(context: Context, function: FunctionFacts, name: str) -> ast.AST | 
         if isinstance(target.slice.value, str) and isinstance(target.value, ast.Name) and target.value.id == name:
             return node
     return None
+
+
+def _statements(nodes: list[ast.AST], method: str) -> list[ast.Call]:
+    """Return the calls of a method whose result nobody takes."""
+    calls = [n.value for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
+    return [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == method]
+
+
+def _updates(call: ast.Call, name: str) -> bool:
+    """Say whether a call sets an entry of a dict to what is computed of it: ``s.update(n=s["n"] + 1)``."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr != "update" or not _is_entry_of(func.value, name, None):
+        return False
+    pairs = [(part.arg, part.value) for part in call.keywords]
+    if len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
+        given = call.args[0]
+        pairs += [(str(constant(key)), value) for key, value in zip(given.keys, given.values, strict=True)]
+    return any(_is_entry_of(n, name, key) for key, value in pairs if key for n in ast.walk(value))
+
+
+def _is_entry_of(node: ast.AST, name: str, key: str | None) -> bool:
+    """Say whether an expression is the entry of a variable with some key; without one the variable itself."""
+    if key is None:
+        return isinstance(node, ast.Name) and node.id == name
+    return isinstance(node, ast.Subscript) and _is_entry_of(node.value, name, None) and constant(node.slice) == key
 
 
 def _read(context: Context, event: CallEvent, place: int, name: str) -> bool:

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import operand
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Item, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Param, Unknown, Value
 
 _RECEIVERS = frozenset({"receivers", "receiver", "receiver_idx", "receivers_idx", "receiver_ids", "recv"})
 _SENDERS = frozenset({"senders", "sender", "sender_idx", "senders_idx", "sender_ids", "send"})
@@ -43,7 +43,8 @@ def _check(context: Context) -> Iterator[Finding]:
         receiver = _end(context, index, event.scope)
         if not (twice or receiver is not None) or not _empty(context, event, target):
             continue
-        if not (twice and _vector(context, event)) and not (receiver is not None and _along(context, event, receiver)):
+        along = receiver is not None and _along(context, event, receiver)
+        if not (twice and _vector(context, event)) and not along:
             continue
         if not twice and _each_once(context, index, event.scope):
             continue
@@ -156,18 +157,22 @@ def _along(context: Context, event: CallEvent, receiver: _End) -> bool:
 def _end_of_gather(context: Context, source: Bound, default: Scope) -> _End | None:
     """Return the end of edges at which a value takes nodes, by its syntax or by the names of values."""
     value = source.value
-    if isinstance(value, Item):
-        return _index_end(value)
+    if isinstance(value, Item | Indexed):
+        return _index_end(value.index.value if isinstance(value, Indexed) else value.index)
     if not isinstance(value, Call | Unknown) or not isinstance(value.node, ast.expr):
         return None
     scope = source.frame.function.scope if source.frame is not None else default.module.scope
     return _gathered(context, value.node, scope)
 
 
-def _index_end(value: Item) -> _End | None:
+def _index_end(index: Value) -> _End | None:
     """Return the end of edges that an array is indexed with, by the names of values."""
-    index = value.index
+    if isinstance(index, Indexed):
+        index = Item(index.base, index.index.value)
     word = getattr(index, "name", "")
+    if isinstance(index, Item) and isinstance(index.base, Param) and "edge" in index.base.name.lower():
+        if index.index in (Const(0), Const(1)):
+            return ast.dump(ast.Name(index.base.name, ast.Load())), index.index == Const(1)
     if isinstance(index, Item):
         word = getattr(index.index, "value", "")
     return ("senders", None) if word in _SENDERS else ("receivers", None) if word in _RECEIVERS else None

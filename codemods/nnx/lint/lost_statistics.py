@@ -61,7 +61,7 @@ def _lost(context: Context, event: CallEvent) -> tuple[Scope, ast.AST] | None:
     loads = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name and _read(n)]
     if not loads:
         outer = function_of(event.scope.parent)  # that differentiates the loss
-        stepping = _steps(function) or (outer is not None and _steps(outer))
+        stepping = _steps(function) or (outer is not None and _steps(outer)) or _differentiated(context, function)
         return (event.scope, target.elts[1]) if stepping else None
     returned = [n.value for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Return)]
     place = _place(returned[0], loads[0]) if len(returned) == len(loads) == 1 and returned[0] is not None else None
@@ -74,7 +74,8 @@ def _read(node: ast.Name) -> bool:
 
 def _place(whole: ast.expr, part: ast.Name) -> tuple[int, ...] | None:
     """Return where a variable stands in tuples within each other."""
-    if whole is part:
+    entry = isinstance(whole, ast.Subscript) and constant(whole.slice) == "batch_stats" and whole.value is part
+    if whole is part or entry:
         return ()
     for number, one in enumerate(whole.elts if isinstance(whole, ast.Tuple) else []):
         inner = _place(one, part)
@@ -87,11 +88,8 @@ def _dropped(context: Context, loss: FunctionFacts, place: tuple[int, ...]) -> t
     """Return the variable of a step that gets the statistics which its loss returns, and that nothing reads."""
     if len(place) < 1 or place[0] != 1:
         return None
-    for event, name in foreign(context, "value_and_grad", "grad", everywhere=True):
-        if name not in GRADIENTS or constant(keyword(event.node, "has_aux")) is not True:
-            continue
-        here = context.flow.here(event.value.args[0], event.scope) if event.value.args else None
-        if here is None or [one.function for one in context.flow.calls.callables(here)] != [loss]:
+    for event in _gradients(context, loss):
+        if constant(keyword(event.node, "has_aux")) is not True:
             continue
         calls = _calls(context, event)
         outer = calls[0].scope.function if len(calls) == 1 else None
@@ -102,6 +100,21 @@ def _dropped(context: Context, loss: FunctionFacts, place: tuple[int, ...]) -> t
         reads = (n for n in ast.walk(outer.node) if isinstance(n, ast.Name) and n.id == target.id and _read(n))
         return None if any(n not in inner for n in reads) else (calls[0].scope, target)
     return None
+
+
+def _gradients(context: Context, loss: FunctionFacts) -> Iterator[CallEvent]:
+    """Yield the calls that make the gradient of a loss."""
+    for event, name in foreign(context, "value_and_grad", "grad", everywhere=True):
+        here = context.flow.here(event.value.args[0], event.scope) if event.value.args else None
+        if name in GRADIENTS and here is not None:
+            if [one.function for one in context.flow.calls.callables(here)] == [loss]:
+                yield event
+
+
+def _differentiated(context: Context, loss: FunctionFacts) -> bool:
+    """Say whether a loss is differentiated, and every function that does so trains."""
+    functions = [event.scope.function for event in _gradients(context, loss)]
+    return bool(functions) and all(one is not None and _steps(one) for one in functions)
 
 
 def _calls(context: Context, made: CallEvent) -> list[CallEvent]:

@@ -370,9 +370,44 @@ def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     made = context.sources.originals(context.flow.here(callee.base, event.scope))
     if not made or not all(has_moments(context, one) for one in made):
         return False
-    if any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
+    if any(isinstance(loop, ast.For | ast.While) for loop in event.loops) or _kept_half(context, event):
         return True
-    return _again(context, event.scope.function, 0)
+    return _given_back(event) or _again(context, event.scope.function, 0)
+
+
+def _given_back(event: CallEvent) -> bool:
+    """Say whether a function returns the state that it was given, beside parameters that it has updated."""
+    old, function = event.value.args[1], event.scope.function
+    if not isinstance(old, Param) or function is None or len(function.returns) != 1 or old.function is not function:
+        return False
+    given = function.returns[0]
+    applied = [
+        one for one in (given.items if isinstance(given, Sequence) else ())
+        if isinstance(one, Call) and last_word(one.node.func) == "apply_updates"
+    ]  # fmt: skip
+    return bool(applied) and isinstance(given, Sequence) and old in given.items
+
+
+def _kept_half(context: Context, event: CallEvent) -> bool:
+    """Say whether an object keeps the parameters of a step for the next one, and the first state for good."""
+    old, function = event.node.args[1], event.scope.function
+    if not isinstance(old, ast.Attribute) or function is None or function.name == "__init__":
+        return False
+    stores = context.flow.fields.stores().get(old.attr, [])
+    return (
+        bool(stores)
+        and all(_first_state(store) for store in stores)
+        and any(
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and last_word(node.value.func) == "apply_updates"
+            and node.value.args
+            and isinstance(node.value.args[0], ast.Attribute)
+            and ast.unparse(node.value.args[0].value) == ast.unparse(old.value)
+            and ast.unparse(node.value.args[0]) in {ast.unparse(target) for target in node.targets}
+            for node in ast.walk(function.node)
+        )
+    )
 
 
 def _nothing(context: Context, event: CallEvent) -> bool:

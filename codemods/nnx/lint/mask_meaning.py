@@ -159,6 +159,9 @@ def _computed(context: Context, mask: Bound, node: ast.AST, home: Scope, depth: 
         return _turned(of(node.operand)) if isinstance(node.op, ast.Invert) else of(node.operand)
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         op, other = node.ops[0], node.comparators[0]
+        order = _ordered(context, node.left, op, other, home)
+        if order is not None:
+            return order
         tells = compared_padding(context, node.left, op, other, home)
         if tells is not None:
             return _of_padding(tells)
@@ -176,6 +179,25 @@ def _computed(context: Context, mask: Bound, node: ast.AST, home: Scope, depth: 
             sides = (node.left, node.right)
             return next((of(one) for one, other in (sides, sides[::-1]) if _holds(other)), None)
     return None
+
+
+def _ordered(context: Context, left: ast.expr, op: ast.cmpop, right: ast.expr, home: Scope) -> Meaning | None:
+    """Return what ``i[:, None] >= i[None, :]`` of positions is true for: those of the keys that queries may see."""
+    if not isinstance(left, ast.Subscript) or not isinstance(right, ast.Subscript):
+        return None
+    places = [ast.unparse(one.slice).replace("jnp.newaxis", "None").strip("()") for one in (left, right)]
+    value = home.module.values.get(left.value)
+    made = context.flow.resolve(context.flow.here(value, home)) if value is not None else None
+    counted = made is not None and isinstance(made.value, Call) and last_word(made.value.node.func) == "arange"
+    if not counted or ast.unparse(left.value) != ast.unparse(right.value):
+        return None
+    if places == ["None, :", ":, None"]:  # the keys first
+        return _ORDERS.get(_MIRRORED.get(type(op), type(op)))
+    return _ORDERS.get(type(op)) if places == [":, None", "None, :"] else None
+
+
+_ORDERS: dict[type[ast.cmpop], Meaning] = {ast.GtE: Meaning(BEHIND, True), ast.Lt: Meaning(BEHIND, False)}
+_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Lt: ast.Gt}
 
 
 def _joined(parts: list[Meaning | None], *, every: bool) -> Meaning | None:

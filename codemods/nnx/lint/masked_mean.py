@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, resolved, written
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, entry_word, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Unknown
 
@@ -19,6 +19,19 @@ _CASTS = frozenset({"astype", "asarray", "float32", "array"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event in context.shared(masked_means):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "the loss of padding is zero, but its positions are counted: the more padding, the smaller the loss",
+            "divide by what counts: (loss * mask).sum() / mask.sum(), or jnp.mean(loss, where=mask)",
+        )
+
+
+def masked_means(context: Context) -> list[CallEvent]:
+    """Return the means over all positions of losses that are zero where the labels are padding."""
+    found = []
     for event in context.bodies.named("mean"):
         scope = event.scope
         if scope.module not in context.asked or not _speaks_of_losses(scope) or in_test(scope):
@@ -29,15 +42,12 @@ def _check(context: Context) -> Iterator[Finding]:
         if any(isinstance(n, ast.Div) for n in ast.walk(event.statement)):
             continue  # perhaps by what share of the positions counts
         inner = _averaged(event, name)
-        pair = _masked(context, written(context, inner, scope), scope) if inner is not None else None
+        pair = None
+        if inner is not None:
+            pair = _multiplied(context, inner, scope) or _masked(context, written(context, inner, scope), scope)
         if pair is not None and _token_loss(context, pair[0], scope) and _padding(context, pair[1], scope):
-            yield finding(
-                RULE.code,
-                scope,
-                event.node,
-                "the loss of padding is zero, but its positions are counted: the more padding, the smaller the loss",
-                "divide by what counts: (loss * mask).sum() / mask.sum(), or jnp.mean(loss, where=mask)",
-            )
+            found.append(event)
+    return found
 
 
 def _speaks_of_losses(scope: Scope) -> bool:
@@ -49,6 +59,20 @@ def _averaged(event: CallEvent, name: str) -> ast.expr | None:
     if name:
         return event.node.args[0] if event.node.args else None
     return event.node.func.value if isinstance(event.node.func, ast.Attribute) else None
+
+
+def _multiplied(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.expr, ast.expr] | None:
+    """Return a loss and its mask of a variable that is bound once and then multiplied: ``losses *= mask``."""
+    if not isinstance(node, ast.Name):
+        return None
+    names = context.bodies.names(scope).get(node.id, ())
+    stores = [n for n in names if isinstance(n.ctx, ast.Store)]
+    changes = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.AugAssign) and n.target in stores]
+    if len(stores) != 2 or len(changes) != 1 or not isinstance(changes[0].op, ast.Mult):
+        return None
+    bound = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign) and n.targets[0] in stores]
+    ordered = len(bound) == 1 and bound[0].lineno < changes[0].lineno < node.lineno
+    return (bound[0].value, changes[0].value) if ordered else None
 
 
 def _masked(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.expr, ast.expr] | None:
@@ -86,13 +110,38 @@ def _padding(context: Context, node: ast.expr, scope: Scope) -> bool:
         if inner is None:
             return False
         made = inner
-    if not isinstance(made, ast.Compare) or len(made.ops) != 1:
-        return False
-    other = made.comparators[0]
-    if isinstance(made.ops[0], ast.NotEq):
-        word = last_word(other).lower()
-        return constant(other) in (0, -1, -100) or "pad" in word or "ignore" in word
-    return isinstance(made.ops[0], ast.Gt | ast.GtE) and constant(other) == 0
+    return _real(context, made, scope)
+
+
+def _real(context: Context, made: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is true, or 1, where a label is no padding."""
+    if isinstance(made, ast.Call) and last_word(made.func) == "where" and len(made.args) == 3:
+        asked, *chosen = written(context, made.args[0], scope), *map(constant, made.args[1:])
+        if chosen == [0, 1]:
+            return _compares(asked, ast.Eq) and _is_padding(asked)
+        return chosen == [1, 0] and _real(context, asked, scope)
+    if isinstance(made, ast.Call) and last_word(made.func) == "not_equal" and len(made.args) == 2:
+        return _names_padding(made.args[1])
+    if _compares(made, ast.NotEq):
+        return _is_padding(made)
+    if _compares(made, ast.Eq):
+        assert isinstance(made, ast.Compare)
+        return entry_word(made.left) == "attention_mask" and constant(made.comparators[0]) in (1, True)
+    return _compares(made, ast.Gt, ast.GtE) and isinstance(made, ast.Compare) and constant(made.comparators[0]) == 0
+
+
+def _compares(node: ast.expr, *kinds: type[ast.cmpop]) -> bool:
+    return isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], kinds)
+
+
+def _is_padding(node: ast.expr) -> bool:
+    """Say whether a comparison is one with the label of padding."""
+    return isinstance(node, ast.Compare) and _names_padding(node.comparators[0])
+
+
+def _names_padding(node: ast.expr) -> bool:
+    word = last_word(node).lower()
+    return constant(node) in (0, -1, -100) or "pad" in word or "ignore" in word
 
 
 RULE = lint_rule(

@@ -13,9 +13,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.mask_meaning import OVER_QUERIES, Meaning, meaning, over_queries
 from codemods.nnx.lint.names import SOFTMAX
-from codemods.nnx.lint.places import foreign, in_test, written
-from codemods.nnx.lint.syntax import argument, constant, operands
+from codemods.nnx.lint.places import foreign, formula_of, in_test, written
+from codemods.nnx.lint.syntax import argument, constant, names_in, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Unknown
 
 _MASK = re.compile(r"(\w+_)?mask")
 _INFINITE = re.compile(r"-(jnp|np|numpy|math|jax\.numpy)\.inf|-?float\('-?inf'\)")
@@ -31,6 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
         axis = argument(event.node, 1, "axis")
         if found is None and _is_where(scores) and (axis is None or constant(axis) == -1):
             found = _over_queries(context, event.scope, scores) or _nothing_seen(context, event.scope, scores)
+        found = found or _zeroed(context, event.scope, scores)
         found = found or _of_sum(context, event.scope, scores)
         found = found or _of_product(context, event.scope, scores)
         if found is not None:
@@ -46,6 +48,27 @@ def _of_where(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, st
     if mask is None or far[0] is far[1] or mask.seen is not far[0]:
         return None
     return _hidden(mask), "take the other branch where the mask is true"
+
+
+def _zeroed(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:
+    """Say what is wrong with ``jnp.where(mask, scores, 0)``: what is zero still has a weight."""
+    if not _is_where(scores):
+        return None
+    zeros = [constant(one) == 0 and constant(one) is not False for one in scores.args[1:]]
+    mask = _meaning(context, scope, scores.args[0])
+    if mask is None or zeros[0] is zeros[1] or mask.seen is zeros[0]:
+        return None
+    names = names_in(scores.args[0])
+    if sum(n.id in names and isinstance(n.ctx, ast.Load) for n in _names(context, scope)) > 1:
+        return None  # it may be applied to the weights as well
+    return "the scores of what is hidden are zero, and the softmax of zero is a weight like others", _FILL
+
+
+def _names(context: Context, scope: Scope) -> Iterator[ast.Name]:
+    return (n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name))
+
+
+_FILL = "hide them by a number far below all scores: -jnp.inf or -1e9"
 
 
 def _is_where(scores: ast.expr) -> TypeGuard[ast.Call]:
@@ -66,12 +89,12 @@ def _nothing_seen(context: Context, scope: Scope, scores: ast.Call) -> tuple[str
     """Say what is wrong with -inf for all keys of a query that is padding: ``where(keep_q & keep_k, scores, -inf)``."""
     if not any(_INFINITE.fullmatch(ast.unparse(one)) for one in scores.args[1:]):
         return None
-    mask = written(context, scores.args[0], scope)
+    mask, home = _formula(context, written(context, scores.args[0], scope), scope)
     parts = operands(mask, ast.BitAnd) if isinstance(mask, ast.BinOp) else []
     if isinstance(mask, ast.Call) and last_word(mask.func) == "logical_and":
         parts = mask.args
-    values = [value for part in parts if (value := scope.module.values.get(part)) is not None]
-    if not any(over_queries(context, context.flow.here(value, scope), scope) for value in values):
+    values = [value for part in parts if (value := home.module.values.get(part)) is not None]
+    if not any(over_queries(context, context.flow.here(value, home), home) for value in values):
         return None
     words = {last_word(n.func) for n in context.bodies.nodes(scope) if isinstance(n, ast.Call)}
     if words & {"nan_to_num", "isnan", "isfinite", "isinf"}:
@@ -80,6 +103,16 @@ def _nothing_seen(context: Context, scope: Scope, scores: ast.Call) -> tuple[str
         "the mask hides all keys of queries that are padding, and the softmax of -inf alone is NaN",
         "hide the keys alone, or take a large number for -inf: -1e9",
     )
+
+
+def _formula(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
+    """Return the one expression that a function of the project gives where it is called, with its scope."""
+    call = scope.module.values.get(node)
+    if not isinstance(node, ast.Call) or not isinstance(call, Call):
+        return node, scope
+    called = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(call, scope))]
+    formula = formula_of(context, called[0]) if len(called) == 1 else None
+    return (formula, called[0].scope) if formula is not None else (node, scope)
 
 
 def _of_sum(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:
@@ -98,8 +131,13 @@ def _of_sum(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str]
 def _of_product(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:
     """Say what is wrong with the softmax of ``scores * mask``: what is zero still has a weight."""
     factors = operands(scores, ast.Mult)
+    value = scope.module.values.get(scores)
+    changed = value.node if isinstance(value, Unknown) else None
+    if isinstance(changed, ast.AugAssign) and isinstance(changed.op, ast.Mult):
+        factors = [scores, changed.value]  # scores *= mask
     for factor in factors if len(factors) > 1 else ():
-        named = isinstance(factor, ast.Name) and _MASK.fullmatch(factor.id)
+        whole = factor.value if isinstance(factor, ast.Subscript) else factor
+        named = isinstance(whole, ast.Name) and _MASK.fullmatch(whole.id)
         if named or _meaning(context, scope, factor) is not None:
             text = ast.unparse(factor)
             if _applied_again(context, scope, factors, text):

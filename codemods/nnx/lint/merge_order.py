@@ -9,7 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import fix, foreign
+from codemods.nnx.lint.places import fix, foreign, written
+from codemods.nnx.values import Sequence
 
 Names = tuple[str, ...]
 
@@ -18,11 +19,12 @@ def _check(context: Context) -> Iterator[Finding]:
     orders: dict[ModuleFacts, list[Names]] = {}
     for event, name in foreign(context, "split", "graphdef"):
         if name in {"flax.nnx.split", "flax.nnx.graphdef"} and event.node.args:
-            names = _names(event.node.args[0])
+            made = event.scope.module.values.get(event.node.args[0])
+            names = _names(made.node if isinstance(made, Sequence) else event.node.args[0])
             if names:
                 orders.setdefault(event.scope.module, []).append(names)
     for event, name in foreign(context, "merge"):
-        target = _target(event)
+        target = _target(context, event)
         if name != "flax.nnx.merge" or target is None:
             continue
         names = _names(target)
@@ -39,7 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _names(node: ast.expr) -> Names:
+def _names(node: ast.AST) -> Names:
     """Return the names in a tuple of at least two different ones."""
     if not isinstance(node, ast.Tuple | ast.List):
         return ()
@@ -47,11 +49,17 @@ def _names(node: ast.expr) -> Names:
     return names if len(names) == len(node.elts) == len(set(names)) > 1 else ()
 
 
-def _target(event: CallEvent) -> ast.expr | None:
+def _target(context: Context, event: CallEvent) -> ast.expr | None:
+    """Return what a call's result is unpacked into, at once or by the name that it got before."""
     statement = event.statement
-    if isinstance(statement, ast.Assign) and statement.value is event.node and len(statement.targets) == 1:
-        return statement.targets[0] if _names(statement.targets[0]) else None
-    return None
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    if isinstance(target, ast.Name):
+        unpacked = (n for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Assign) and len(n.targets) == 1)
+        named = (n for n in unpacked if isinstance(n.value, ast.Name) and n.value.id == target.id)
+        target = next((n.targets[0] for n in named if written(context, n.value, event.scope) is event.node), target)
+    return target if _names(target) else None
 
 
 RULE = lint_rule(

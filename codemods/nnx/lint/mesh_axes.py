@@ -42,6 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _weights(context)
     if not any(True for _ in context.bodies.named(*(word for word, where in _MESHES.items() if where))):
         return
+    yield from _constrained(context)
     for event, name in _users(context):
         asked = event.scope.module in context.asked
         if context.bodies.guarded(event.node, event.scope):
@@ -62,6 +63,33 @@ def _check(context: Context) -> Iterator[Finding]:
                 if axis not in axes and (shown_at, axis) not in told:
                     told.add((shown_at, axis))
                     yield _missing(event.scope, shown_at, axis, axes)
+
+
+def _constrained(context: Context) -> Iterator[Finding]:
+    """Yield the specs of ``with_sharding_constraint`` that do not fit the mesh whose block they stand in."""
+    for event, name in foreign(context, "with_sharding_constraint"):
+        given = event.value.argument(1, "shardings")
+        if name != "jax.lax.with_sharding_constraint" or given is None or event.value.starred:
+            continue
+        mesh = _mesh_around(context, event)
+        axes = _axes(context, mesh, event) if not context.bodies.guarded(event.node, event.scope) else None
+        if axes is None:
+            continue
+        for node, axis in _named(context, context.flow.here(given, event.scope), 0):
+            if axis not in axes:
+                yield _missing(event.scope, node if _within(node, event) else event.node, axis, axes)
+                break
+
+
+def _mesh_around(context: Context, event: CallEvent) -> Value | None:
+    """Return the mesh of the innermost ``with`` around a call: ``with mesh``, ``with jax.set_mesh(mesh)``."""
+    for block, _ in reversed(context.bodies.paths(event.scope).get(event.node, ())):
+        for item in reversed(block.items) if isinstance(block, ast.With) else ():
+            node: ast.expr = item.context_expr
+            if isinstance(node, ast.Call) and last_word(node.func) in {"set_mesh", "use_mesh"} and node.args:
+                node = node.args[0]
+            return event.scope.module.values.get(node)
+    return None
 
 
 _RULES = (b"axis_rules", b"sharding_rules", b"logical", b"rules=")

@@ -13,8 +13,8 @@ from codemods.nnx.lint.arrays import FLOAT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.label_kind import one_hot
 from codemods.nnx.lint.origins import made_by_calls
-from codemods.nnx.lint.places import each, foreign, in_test
-from codemods.nnx.values import Attr, Call, Const, Value
+from codemods.nnx.lint.places import each, foreign, in_test, resolved
+from codemods.nnx.values import Attr, Call, Const, Mapping, Value
 
 _MADE = ("flax.nnx.MultiMetric", "flax.nnx.metrics.Accuracy", "flax.nnx.metrics.Average", "flax.nnx.metrics.Welford")
 
@@ -36,23 +36,26 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _results(context)
     for event in context.bodies.named("update"):
         callee = event.value.callee
-        if not isinstance(callee, Attr) or event.value.starred or in_test(event.scope):
+        if not isinstance(callee, Attr) or in_test(event.scope):
+            continue
+        if any(isinstance(one, ast.Starred) for one in event.node.args):
             continue
         if not event.node.args and not event.node.keywords:
             continue
-        if event.scope.module not in context.asked or any(key is None for key, _ in event.value.keywords):
+        given = _given(context, event)
+        if event.scope.module not in context.asked or given is None:
             continue
         if context.bodies.guarded(event.node, event.scope):
             continue
         if event.node.args and len(event.node.args) > 2:
             continue
-        given = {key for key, _ in event.value.keywords}
         sources = list(context.sources.originals(context.flow.here(callee.base, event.scope)))
         wanted = [_wanted(context, source) for source in sources]
         if not wanted or any(one is None for one in wanted):
             continue
         missing = set.intersection(*(set(one or ()) for one in wanted)) - given
-        if {"logits", "labels"} <= given and all(_accuracy(context, source) for source in sources):
+        named = {key for key, _ in event.value.keywords}
+        if {"logits", "labels"} <= named and all(_accuracy(context, source) for source in sources):
             yield from _labels(context, event)
         if missing:
             names = " and ".join(f"`{name}`" for name in sorted(missing))
@@ -63,6 +66,22 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the metric is not given {names}, which it counts",
                 "pass it by name",
             )
+
+
+def _given(context: Context, event: CallEvent) -> set[str] | None:
+    """Return the names of the arguments of a call, also of a dict that it unpacks; None if some are not known."""
+    found: set[str] = set()
+    for word in event.node.keywords:
+        if word.arg is not None:
+            found.add(word.arg)
+            continue
+        made = resolved(context, word.value, event.scope)
+        whole = made.value if made is not None else None
+        names = [name.value for name, _ in whole.items if isinstance(name, Const)] if isinstance(whole, Mapping) else []
+        if not isinstance(whole, Mapping) or len(names) != len(whole.items):
+            return None
+        found |= {name for name in names if isinstance(name, str)}
+    return found
 
 
 def _results(context: Context) -> Iterator[Finding]:

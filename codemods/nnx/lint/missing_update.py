@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -11,7 +12,8 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 
 
@@ -36,6 +38,8 @@ def used_untrained(context: Context) -> list[tuple[CallEvent, str, ast.stmt, ast
         objects, state = _parts(event)
         loop = _loop(context, event, state) if state else None
         used = _used_after(context, event, objects, loop) if loop is not None else None
+        if used is None and loop is not None:
+            used = _left_in_method(context, event, objects, state, loop)
         if loop is not None and used is not None:
             found.append((event, state, loop, used))
     return found
@@ -92,6 +96,43 @@ def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast
             if line > end and (first is None or line < first.lineno):
                 first = node
     return first
+
+
+def _left_in_method(
+    context: Context, event: CallEvent, objects: set[str], state: str, loop: ast.stmt
+) -> ast.expr | None:
+    """Return the first object that other methods use, where a loop trains its state and nothing reads that later."""
+    function = event.scope.function
+    own, owner = (function.self_param, function.owner) if function is not None else (None, None)
+    if function is None or own is None or owner is None or _CLOCKS.search(ast.unparse(function.node)):
+        return None
+    if not all(text.startswith(f"{own.name}.") for text in objects) or in_test(event.scope):
+        return None
+    names = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == state]
+    stores = [n for n in names if isinstance(n.ctx, ast.Store) and inside(n, loop)]
+    binding = [n for n in ast.walk(loop) if isinstance(n, ast.Assign) and any(one in stores for one in ast.walk(n))]
+    functions = (n for n in ast.walk(function.node) if isinstance(n, ast.FunctionDef | ast.Lambda))
+    inner = [one for one in functions if one is not function.node]
+    for name in names:
+        if isinstance(name.ctx, ast.Load) and not any(inside(name, one) for one in (*binding, *inner)):
+            return None
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node) in objects:
+            return None
+        if isinstance(node, ast.Call) and last_word(node.func) in {"update", "merge"} and _mentions(node, objects):
+            if not any(inside(node, one) for one in inner):
+                return None
+    others = (m for m in owner.methods.values() if m is not function and m.name not in {"__init__", "setup"})
+    read = {ast.unparse(n) for m in others for n in context.bodies.nodes(m.scope) if isinstance(n, ast.Attribute)}
+    if len(stores) != 1 or len(binding) != 1:
+        return None
+    given = event.node.args[0]
+    parts = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
+    return next((part for part in parts if ast.unparse(part) in read), None)
+
+
+# what takes a time trains nothing
+_CLOCKS = re.compile(r"\btime\b|perf_counter|bench|timeit|profil", re.I)
 
 
 def _words(objects: set[str]) -> set[str]:

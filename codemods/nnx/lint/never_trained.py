@@ -10,6 +10,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.values import Attr, Ref
 
 _FLAGS = {"flax.nnx.BatchNorm": "use_running_average", "flax.nnx.Dropout": "deterministic"}
 _EFFECT = {"flax.nnx.BatchNorm": "its averages never learn the data", "flax.nnx.Dropout": "it never drops anything"}
@@ -23,7 +24,9 @@ _ELSEWHERE = (
 
 def _check(context: Context) -> Iterator[Finding]:
     made = [(event, name) for event, name in foreign(context, "BatchNorm", "Dropout") if name in _FLAGS]
+    made += _bound(context)
     made = [(e, n) for e, n in made if constant(keyword(e.node, _FLAGS[n])) is True and _in_model(e)]
+    made += _run(context)
     if not made or not any(True for _ in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True)):
         return
     texts = [module.source.data for module in context.project.modules]
@@ -39,6 +42,41 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{_FLAGS[name]}=True, and nothing ever switches it off: {_EFFECT[name]}",
                 "leave it out, and call model.train() before training and model.eval() before evaluation",
             )
+
+
+def _bound(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the layers to which ``partial`` binds arguments, with their names."""
+    for event, name in foreign(context, "partial"):
+        first = event.value.args[0] if name == "functools.partial" and event.value.args else None
+        held = context.flow.resolve(context.flow.here(first, event.scope)).value if first is not None else None
+        if isinstance(held, Ref) and held.name in _FLAGS:
+            yield event, held.name
+
+
+def _run(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls of layers of ``self`` for evaluation, where no other call of such an attribute trains it."""
+    found: dict[str, list[CallEvent]] = {}
+    if not any(True for _ in foreign(context, "BatchNorm", "Dropout")):
+        return
+    for event in context.project.calls():
+        if isinstance(event.value.callee, Attr):
+            found.setdefault(event.value.callee.name, []).append(event)
+    for events in found.values():
+        for name, flag in _FLAGS.items():
+            if all(constant(keyword(event.node, flag)) is True for event in events):
+                yield from ((event, name) for event in events if _own_layer(context, event, name))
+
+
+def _own_layer(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a method calls a layer of that name which its object has."""
+    function, callee = event.scope.function, event.value.callee
+    if function is None or not isinstance(callee, Attr) or callee.base is not function.self_param:
+        return False
+    if event.scope.module not in context.asked or function.owner is None or in_test(event.scope):
+        return False
+    stores = function.owner.stores.get(callee.name, ())
+    made = [context.flow.resolve(context.flow.here(value, maker.scope)) for maker, value in stores]
+    return bool(made) and all(context.flow.calls.callee_name(one) == name for one in made)
 
 
 def _in_model(event: CallEvent) -> bool:

@@ -10,10 +10,10 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import owner_class
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Const
+from codemods.nnx.values import Const, Mapping
 
 _ATTENTION = "flax.nnx.MultiHeadAttention"
 _STORES = (b".decode = ", b"setattr(")
@@ -44,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _decoding(context: Context, layers: list[CallEvent], stored: bool) -> Iterator[tuple[CallEvent, ast.expr]]:
     """Yield where a layer is told to decode: when it is called, when it is made, or by ``set_attributes``."""
-    off, told = stored, [(event, node) for event in layers if (node := keyword(event.node, "decode")) is not None]
+    off, told = stored, [(event, node) for event in layers if (node := _told(context, event)) is not None]
     for event in context.project.calls():
         node = keyword(event.node, "decode")
         if node is None or event in layers:
@@ -61,6 +61,21 @@ def _decoding(context: Context, layers: list[CallEvent], stored: bool) -> Iterat
     for event, node in () if off else told:
         if _may_be_true(context, node, event):
             yield event, node
+
+
+def _told(context: Context, event: CallEvent) -> ast.expr | None:
+    """Return the argument ``decode`` of a layer, also in a dict that it is given: ``dict(decode=True)``."""
+    node = keyword(event.node, "decode")
+    for one in event.node.keywords if node is None else ():
+        given = written(context, one.value, event.scope) if one.arg is None else None
+        value = event.scope.module.values.get(one.value) if one.arg is None else None
+        given = value.node if isinstance(value, Mapping) and isinstance(value.node, ast.Dict) else given
+        if isinstance(given, ast.Call) and last_word(given.func) == "dict":
+            node = node or keyword(given, "decode")
+        elif isinstance(given, ast.Dict):
+            found = (v for k, v in zip(given.keys, given.values, strict=True) if constant(k) == "decode")
+            node = node or next(found, None)
+    return node
 
 
 def _may_be_true(context: Context, node: ast.expr, event: CallEvent) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
@@ -24,6 +25,15 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.node.attr != "hyperparams" or context.bodies.guarded(event.node, event.scope):
             continue
         base = event.base
+        if _of_plain(context, base, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "this state has no `hyperparams`: the transformation that it is of keeps none",
+                "make it by optax.inject_hyperparams(optax.adam)(learning_rate=...)",
+            )
+            continue
         if not isinstance(base, Attr) or base.name != "opt_state":
             continue
         if kinds_of(context, base.base, event.scope) != {Kind.OPTIMIZER}:
@@ -37,6 +47,19 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the state of this optimizer has no `hyperparams`: its transformation keeps none",
                 "make it by optax.inject_hyperparams(optax.adam)(learning_rate=...)",
             )
+
+
+def _of_plain(context: Context, state: Value, scope: Scope) -> bool:
+    """Say whether a state is what ``init`` of transformations gives that are known to keep no hyperparameters."""
+    sources = list(context.sources.originals(context.flow.here(state, scope)))
+    for source in sources:
+        callee = source.value.callee if isinstance(source.value, Call) else None
+        if not isinstance(callee, Attr) or callee.name != "init":
+            return False
+        made = list(context.sources.of(context.flow.with_value(source, callee.base)))
+        if not made or not all(context.flow.calls.callee_name(m) in _PLAIN and _bare(m.value) for m in made):
+            return False
+    return bool(sources)
 
 
 def _plain(context: Context, made: Bound) -> bool:

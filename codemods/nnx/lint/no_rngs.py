@@ -105,7 +105,13 @@ def _partial(context: Context) -> Iterator[Finding]:
         if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
             continue
         target = statement.targets[0]
-        if not isinstance(target, ast.Name) or not _only_called(context, event, target.id):
+        if not isinstance(target, ast.Name):
+            continue
+        if not _only_called(context, event, target.id):
+            for call in context.bodies.calls.get(event.scope, ()):
+                if call.value.callee is event.value and not call.value.starred:
+                    if not any(k.arg in {"rngs", None} for k in call.node.keywords):
+                        yield _found(call, f"`{target.id}` needs streams to make its weights")
             continue
         yield _found(event, f"`nnx.{word}` needs streams to make its weights, here or where `{target.id}` is called")
 

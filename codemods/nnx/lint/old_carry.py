@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.begun_carry import begun_anew
@@ -15,7 +15,7 @@ from codemods.nnx.lint.carried_dict import changed_in_place
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
@@ -50,6 +50,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if given is not None and function.scope.module in context.asked and not function.generator:
             seen.add(function)
             yield from _judged(context, function, given, root.transform)
+    yield from _forgotten(context)
     for scope, node in begun_anew(context):
         yield finding(
             RULE.code,
@@ -58,6 +59,50 @@ def _check(context: Context) -> Iterator[Finding]:
             "every round begins with a new carry: nothing of the steps before is remembered",
             "make it before the loop",
         )
+
+
+def _forgotten(context: Context) -> Iterator[Finding]:
+    """Yield the calls in loops of Python that get an old state and give a new one, which nothing reads."""
+    if not any(word in m.source.data for m in context.asked.modules for word in (b"carry", b"h_", b"_h", b"hidden")):
+        return
+    for scope, loop in each(context, ast.For):
+        steps = names_in(loop.target)  # and not alternatives, such as actions of which one is chosen
+        for statement in loop.body if any(map(_TIME.search, steps)) else ():
+            if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+                continue
+            target = statement.targets[0]
+            given = {n.id for n in statement.value.args if isinstance(n, ast.Name) and _RECURRENT.match(n.id)}
+            for new in target.elts if isinstance(target, ast.Tuple) else ():
+                old = next((one for one in sorted(given) if isinstance(new, ast.Name) and _follows(new.id, one)), None)
+                if old is None or not isinstance(new, ast.Name) or in_test(scope):
+                    continue
+                if _unread(context, scope, new.id) and _begun_before(context, scope, old, loop):
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        new,
+                        f"`{new.id}` is not used, and every round begins with the first `{old}`",
+                        f"give it the name of the old one: {old}",
+                    )
+
+
+def _unread(context: Context, scope: Scope, name: str) -> bool:
+    """Say whether a variable is bound once, and never read."""
+    names = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name]
+    return len(names) == 1 and len(context.bodies.names(scope).get(name, ())) == 1
+
+
+def _begun_before(context: Context, scope: Scope, name: str, loop: ast.For) -> bool:
+    """Say whether a variable is bound before a loop, by a call, and not in it."""
+    stores = [n for n in context.bodies.names(scope).get(name, ()) if isinstance(n.ctx, ast.Store)]
+    return bool(stores) and all(n.lineno < loop.lineno for n in stores)
+
+
+# states of recurrent cells: of parameters each round may well begin with the first ones, as in learning to learn
+_RECURRENT = re.compile(r"(carry|carries|h|hx|hidden|(hidden|rnn|lstm|gru|cell)_?state)$")
+
+
+_TIME = re.compile(r"^(t|ts|time|step|timestep|time_step)$|_t$")
 
 
 def _carry_of(root: Root) -> Param | None:

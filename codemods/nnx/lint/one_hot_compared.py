@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, resolved
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call
+from codemods.nnx.values import Call, Const, Item, Sequence
 
 _ONE_HOT = frozenset({"jax.nn.one_hot", "flax.nnx.one_hot", "flax.linen.one_hot"})
 
@@ -57,8 +58,19 @@ def _one_hot(context: Context, scope: Scope, node: ast.expr) -> bool:
         return False
     found = context.sources.originals(context.flow.here(value, scope))
     return bool(found) and all(
-        isinstance(one.value, Call) and context.flow.calls.callee_name(one) in _ONE_HOT for one in found
+        (isinstance(one.value, Call) and context.flow.calls.callee_name(one) in _ONE_HOT) or _rows_of_eye(context, one)
+        for one in found
     )
+
+
+def _rows_of_eye(context: Context, found: Bound) -> bool:
+    """Say whether a value is ``np.eye(n)[labels]``."""
+    if not isinstance(found.value, Item | Indexed):
+        return False
+    index = found.value.index.value if isinstance(found.value, Indexed) else found.value.index
+    whole = context.flow.follow(found, found.value.base)
+    eye = isinstance(whole.value, Call) and context.flow.calls.callee_name(whole) in {"numpy.eye", "jax.numpy.eye"}
+    return eye and not isinstance(index, Const | Sequence)
 
 
 _BAD = """\

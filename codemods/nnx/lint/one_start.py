@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test, written
-from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Mapping, Ref
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.values import Const, Mapping, Ref
 
 _MAPPING = {"flax.linen.scan": "scan", "flax.linen.vmap": "vmap"}
 
@@ -28,10 +28,11 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _found(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
-    axes, split = keyword(event.node, "variable_axes"), keyword(event.node, "split_rngs")
-    if axes is None or in_test(event.scope) or any(one.arg is None for one in event.node.keywords):
+    options = _options(context, event)
+    if options is None or "variable_axes" not in options or in_test(event.scope):
         return
-    stacked, apart = (_entry(context, event, one, "params") for one in (axes, split))
+    split = keyword(event.node, "split_rngs")
+    stacked, apart = (_entry(context, options.get(one), "params") for one in ("variable_axes", "split_rngs"))
     if not isinstance(stacked, int) or isinstance(stacked, bool) or apart not in (False, _MISSING):
         return
     yield finding(
@@ -46,21 +47,40 @@ def _found(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
 _MISSING = object()
 
 
-def _entry(context: Context, event: CallEvent, node: ast.expr | None, key: str) -> object:
+def _options(context: Context, event: CallEvent) -> dict[str, Bound] | None:
+    """Return what a call gives by name, also with ``**options`` of a dict that is known; None if there may be more."""
+    found: dict[str, Bound] = {}
+    for name, value in event.value.keywords:
+        given = context.flow.here(value, event.scope)
+        entries = {name: given} if name is not None else _entries(context, given)
+        if entries is None:
+            return None
+        found |= entries
+    return found
+
+
+def _entries(context: Context, bound: Bound) -> dict[str, Bound] | None:
+    """Return what a dict that is written out has under its keys; None if it is not known as a whole."""
+    whole = context.flow.resolve(bound)
+    if not isinstance(whole.value, Mapping):
+        return None
+    found: dict[str, Bound] = {}
+    for key, item in whole.value.items:
+        if not isinstance(key, Const) or not isinstance(key.value, str):
+            return None
+        found[key.value] = context.flow.with_value(whole, item)
+    return found
+
+
+def _entry(context: Context, bound: Bound | None, key: str) -> object:
     """Return what a dict that is written out has under a key: a mark for nothing, None for what is not known."""
-    if node is None:
+    entries = _entries(context, bound) if bound is not None else {}
+    if entries is None:
+        return None
+    if key not in entries:
         return _MISSING
-    value = event.scope.module.values.get(node)
-    made = value.node if isinstance(value, Mapping) else written(context, node, event.scope)
-    if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "dict" and not made.args:
-        pairs: list[tuple[object, ast.expr]] = [(one.arg, one.value) for one in made.keywords]
-    elif isinstance(made, ast.Dict):
-        pairs = [(constant(name), value) for name, value in zip(made.keys, made.values, strict=True)]
-    else:
-        return None
-    if any(not isinstance(name, str) for name, _ in pairs):
-        return None
-    return next((constant(value) for name, value in pairs if name == key), _MISSING)
+    value = context.flow.resolve(entries[key]).value
+    return value.value if isinstance(value, Const) else None
 
 
 RULE = lint_rule(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.frames import Bound, Part
+from codemods.nnx.lint.around import around
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Sequence, Value
 
@@ -63,6 +64,30 @@ def bound_once(context: Context, scope: Scope, name: ast.Name) -> ast.expr | Non
             if (node.targets if isinstance(node, ast.Assign) else [node.target]) == names:
                 return node.value
     return None
+
+
+def unpacked_once(context: Context, scope: Scope, name: ast.Name) -> ast.expr | None:
+    """Return ``y`` for ``b`` of ``a, b = x, y``, if nothing else sets the variable; else None.
+
+    Args:
+        context: the analysis.
+        scope: the scope of the variable.
+        name: the variable.
+    """
+    stores = [n for n in context.bodies.names(scope).get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
+    if len(stores) != 1:
+        return None
+    above = around(context, scope)
+    target = above.get(stores[0])
+    statement = above.get(target) if isinstance(target, ast.Tuple) else None
+    if not isinstance(statement, ast.Assign) or not isinstance(target, ast.Tuple):
+        return None
+    given = statement.value
+    if not isinstance(given, ast.Tuple) or len(given.elts) != len(target.elts):
+        return None
+    if any(isinstance(one, ast.Starred) for one in (*given.elts, *target.elts)):
+        return None
+    return given.elts[target.elts.index(stores[0])]
 
 
 def originals_that(context: Context, bound: Bound, serves: Callable[[Value], bool]) -> OrderedSet[Bound]:

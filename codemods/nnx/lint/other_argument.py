@@ -16,6 +16,7 @@ from codemods.nnx.lint.grad_arguments import gradient_calls
 from codemods.nnx.lint.names import ARRAY_METHODS, TREE_MAPS
 from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Value
 
 _GRADS = re.compile(r"^(d_?)?g(rad(ient)?s?)?(_tree)?$")
@@ -158,7 +159,10 @@ def _updates(context: Context, call: CallEvent, gradient: Value, whole: list[Val
 def _subtracted(context: Context, event: CallEvent, gradient: Value) -> Iterator[Finding]:
     """Yield a gradient that is subtracted from a later argument, or an entry of it, that is called parameters."""
     values = event.scope.module.values
-    named = {n.id for n in event.node.args[1:] if isinstance(n, ast.Name) and _PARAMS.search(n.id)}
+    named = {
+        ast.unparse(n) for n in event.node.args[1:]
+        if isinstance(n, ast.Name | ast.Attribute) and _PARAMS.search(last_word(n))
+    }  # fmt: skip
     first = event.node.args[0]
     if not named or not isinstance(first, ast.Name) or _PARAMS.search(first.id):
         return
@@ -166,17 +170,18 @@ def _subtracted(context: Context, event: CallEvent, gradient: Value) -> Iterator
         if not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, ast.Sub):
             continue
         whole, step = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
-        while isinstance(whole, ast.Subscript | ast.Attribute):
+        while isinstance(whole, ast.Subscript | ast.Attribute) and ast.unparse(whole) not in named:
             whole = whole.value
-        if not isinstance(whole, ast.Name) or whole.id not in named:
+        text = ast.unparse(whole)
+        if not isinstance(whole, ast.Name | ast.Attribute) or text not in named:
             continue
-        if any(isinstance(n, ast.Name) and values.get(n) == gradient for n in ast.walk(step)):
-            place = [getattr(n, "id", "") for n in event.node.args].index(whole.id)
+        if any(isinstance(n, ast.Name | ast.Call) and values.get(n) == gradient for n in ast.walk(step)):
+            place = [ast.unparse(n) for n in event.node.args].index(text)
             yield finding(
                 RULE.code,
                 event.scope,
                 event.node,
-                f"the gradient is taken with respect to `{first.id}`, and used for `{whole.id}`",
+                f"the gradient is taken with respect to `{first.id}`, and used for `{text}`",
                 f"give argnums={place}, or put what is learned first",
                 related=[(node, "used here")],
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,7 +17,10 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.narrow_gradients import narrow_gradients
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import constant
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref, Value
+
+_OPTIMIZER = re.compile(r"(^|_)(opt|optim|optimizer|optimiser|tx)(_|$|\d)", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -32,16 +36,30 @@ def _check(context: Context) -> Iterator[Finding]:
         if call is None or call.starred or call.keywords:
             continue
         place = _differentiated(context, call, event)
+        place = _one_of_several(context, call, event, grads) if place is None else place
         if place is None or place >= len(call.args):
             continue
-        if Kind.OPTIMIZER not in kinds_of(context, event.value.callee.base, event.scope):
-            continue
+        kinds = kinds_of(context, event.value.callee.base, event.scope)
         own = call.args[place]
-        if _same(context, own, model, event):
+        if (kinds and Kind.OPTIMIZER not in kinds) or _same(context, own, model, event):
             continue
         given = next((i for i, arg in enumerate(call.args) if i != place and _same(context, arg, model, event)), None)
+        if not kinds and (given is None or not _called_so(context, event, call)):
+            continue
         if given is not None or (_two_models(context, own, model, event) and not _made_for(context, event, own)):
             yield _told(event, "model", call, place, given)
+
+
+def _called_so(context: Context, event: CallEvent, call: Call) -> bool:
+    """Say whether what gets the gradients that NNX took of a model has the name of an optimizer."""
+    assert isinstance(event.node.func, ast.Attribute)
+    names = {
+        context.flow.calls.wrapper_name(layer, layer.value)
+        for layer in layers(context, context.flow.here(call.callee, event.scope))
+        if isinstance(layer.value, Call)
+    }
+    taken = bool(names & {name for name in GRADIENTS if name.startswith("flax.nnx.")})
+    return taken and _OPTIMIZER.search(last_word(event.node.func.value)) is not None
 
 
 def _of_arrays(context: Context) -> Iterator[Finding]:
@@ -123,6 +141,28 @@ def _differentiated(context: Context, call: Call, event: CallEvent) -> int | Non
                 options = made.callee if isinstance(made.callee, Call) else None  # @partial(nnx.grad, argnums=1)
                 chosen = options.keyword("argnums") if options is not None else None
             return 0 if chosen is None else _number(context, layer, chosen)
+    return None
+
+
+def _one_of_several(context: Context, call: Call, event: CallEvent, grads: Value) -> int | None:
+    """Return the place of the argument whose gradients are one of several that a call gives."""
+    if not isinstance(grads, Item) or not isinstance(grads.index, Const):
+        return None
+    for layer in layers(context, context.flow.here(call.callee, event.scope)):
+        made = layer.value
+        name = context.flow.calls.wrapper_name(layer, made) if isinstance(made, Call) else ""
+        if not isinstance(made, Call) or name not in GRADIENTS or made.keyword("has_aux") is not None:
+            continue
+        chosen = made.argument(1, "argnums")
+        numbers = constant(getattr(chosen, "node", None))
+        whole = grads.base.base if name.endswith("value_and_grad") and isinstance(grads.base, Item) else grads.base
+        index = grads.index.value
+        if whole is not call or not isinstance(numbers, tuple) or not isinstance(index, int):
+            return None
+        if grads.base is not whole and getattr(grads.base, "index", None) != Const(1):
+            return None
+        place = numbers[index] if -len(numbers) <= index < len(numbers) else None
+        return place if type(place) is int and place >= 0 else None
     return None
 
 

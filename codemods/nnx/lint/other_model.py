@@ -13,6 +13,7 @@ from codemods.nnx.lint.begun import begun
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.stale_pair import stale_pairs
+from codemods.nnx.lint.syntax import argument
 from codemods.nnx.lint.traced import original
 from codemods.nnx.values import Attr, Call, Param
 
@@ -23,28 +24,31 @@ def _check(context: Context) -> Iterator[Finding]:
     flow = context.flow
     yield from stale_pairs(context, RULE.code)
     for event in context.bodies.named("update"):
-        callee, args = event.value.callee, event.value.args
-        if not isinstance(callee, Attr) or len(args) < 2 or event.value.starred or in_test(event.scope):
+        callee, model = event.value.callee, event.value.argument(0, "model")
+        node = argument(event.node, 0, "model")
+        if not isinstance(callee, Attr) or event.value.argument(1, "grads") is None or event.value.starred:
             continue
-        if isinstance(callee.base, Param) and isinstance(args[0], Param):
-            yield from _given(context, event, callee.base, args[0])
+        if model is None or node is None or in_test(event.scope):
+            continue
+        if isinstance(callee.base, Param) and isinstance(model, Param):
+            yield from _given(context, event, callee.base, model)
             continue
         made = _only(context, flow.here(callee.base, event.scope))
         if not isinstance(made.value, Call) or flow.calls.callee_name(made) not in _MADE or not made.value.args:
             continue
         own = flow.follow(made, made.value.args[0])
-        given = _only(context, flow.here(args[0], event.scope))
+        given = _only(context, flow.here(model, event.scope))
         home = context.bodies.home(made.value.node)
         if isinstance(own.value, Attr) and isinstance(given.value, Attr) and home is not None:
             own = begun(context, made.value.node.args[0], home) or own
-            given = begun(context, event.node.args[0], event.scope) or given
+            given = begun(context, node, event.scope) or given
         if _different(context, own, given):
             source = event.scope.module.source
             yield finding(
                 RULE.code,
                 event.scope,
                 event.node,
-                f"the optimizer was made for another model than `{source.text(event.node.args[0])}`",
+                f"the optimizer was made for another model than `{source.text(node)}`",
                 "give the model that the optimizer was made with",
             )
 

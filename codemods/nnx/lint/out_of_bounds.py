@@ -20,7 +20,7 @@ from codemods.nnx.lint.padding_index import negative_padding
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Item, Loop, Value
+from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -106,11 +106,26 @@ def _shape(context: Context, node: ast.expr, scope: Scope) -> tuple[int | None, 
     shape = literal_shape(context, value, scope)
     if shape or not isinstance(value, Attr | Item | Call):
         return shape
-    if isinstance(value, Attr) and len(own_stores(context, value)) != 1:
-        return ()
+    if isinstance(value, Attr):
+        stores = [one for one in own_stores(context, value) if not _copied(one.value, value.name)]
+        first = stores[0].value if len(stores) == 1 else None
+        home = context.bodies.home(first.node) if isinstance(first, Call) else None
+        return literal_shape(context, first, home) if home is not None else ()
     made = context.flow.resolve(context.flow.here(value, scope)).value
     home = context.bodies.home(made.node) if isinstance(made, Call) and made is not value else None
     return literal_shape(context, made, home) if home is not None else ()
+
+
+def _copied(value: Value, name: str) -> bool:
+    """Say whether an attribute gets what it was, with other elements: ``self.x = self.x.at[i].set(v)``."""
+    while isinstance(value, Call) and isinstance(value.callee, Attr) and isinstance(value.callee.base, Item):
+        held = value.callee.base.base
+        if not isinstance(held, Attr) or held.name != "at":
+            return False
+        value = held.base
+        if isinstance(value, Attr) and value.name == name:
+            return True
+    return False
 
 
 def _past(context: Context, node: ast.Subscript, scope: Scope) -> bool:
@@ -183,6 +198,9 @@ def _given(context: Context, node: ast.expr, scope: Scope) -> Value | None:
         return None
     if made_by_jax(context, value, scope):
         return value
+    if isinstance(value, Param) and context.bodies.evidence(value.function).get(value.name) == "array":
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and b"jax.numpy" in scope.module.source.data:
+            return value
     found = made_by_calls(context, context.flow.here(value, scope))
     known = [
         isinstance(one.value, Call)

@@ -11,10 +11,11 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.named_layers import asked_types, got_by_name
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.values import Attr, Call, Const, Param, Unknown, Value, of_display
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Unknown, Value, of_display
 
 _ARRAYS = (Kind.ARRAY, Kind.NUMPY)
 _LIBRARY = frozenset({"kernel", "bias", "scale", "embedding"})
@@ -87,12 +88,24 @@ def _first(event: AttrEvent) -> bool:
 def _array(context: Context, event: AttrEvent, stored: Value) -> bool:
     if context.kinds.only(context.flow.here(stored, event.scope)) in _ARRAYS:
         return True
+    if made_by_jax(context, stored, event.scope) or _transposed(stored):
+        return True
     if isinstance(stored, Call):
         return _computed(context, stored, event)
     if not isinstance(stored, Unknown) or not isinstance(stored.node, ast.BinOp):
         return False
     # arithmetic on the Variable gives an array
     return any(_same(side, event.node) for side in _operands(stored.node))
+
+
+def _transposed(value: Value) -> bool:
+    """Say whether a value is the array of a layer's Variable, turned over: ``layer.kernel.value.T``."""
+    if isinstance(value, Attr) and value.name in {"T", "mT"}:
+        inner = value.base
+        if isinstance(inner, Attr):
+            return inner.name == "value" and isinstance(inner.base, Attr) and inner.base.name in _LIBRARY
+        return isinstance(inner, Item) and inner.index == Const(...) and getattr(inner.base, "name", "") in _LIBRARY
+    return False
 
 
 def _same(node: ast.expr, variable: ast.Attribute) -> bool:

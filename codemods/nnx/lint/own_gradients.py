@@ -33,7 +33,7 @@ def own_gradients(context: Context) -> Iterator[tuple[Root, ast.Name]]:
             continue
         used = _used(context, root.function.scope)
         asked = _asked(context, root)
-        if used and asked and not _following(context, root.function.scope, {one.id for one in used}) & asked:
+        if used and asked and not _following(context, root.function.scope, used) & asked:
             yield root, used[0]
 
 
@@ -72,13 +72,14 @@ def _asked(context: Context, root: Root) -> set[str]:
     return {name for call in asking for one in call.args for name in names_in(one)}
 
 
-def _following(context: Context, scope: Scope, names: set[str]) -> set[str]:
-    """Return variables with those that are computed of them."""
-    found, more = set(names), True
+def _following(context: Context, scope: Scope, used: list[ast.Name]) -> set[str]:
+    """Return gradients with what is computed of them from their use on: before, names are of other values."""
+    found, more = {one.id for one in used}, True
+    first = min(one.lineno for one in used)
     while more:
         before = len(found)
         for node in context.bodies.nodes(scope):
-            if isinstance(node, ast.Assign) and names_in(node.value) & found:
+            if isinstance(node, ast.Assign) and node.lineno >= first and names_in(node.value) & found:
                 found |= {name for target in node.targets for name in names_in(target)}
         more = len(found) > before
     return found

@@ -12,14 +12,16 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, passed
-from codemods.nnx.lint.syntax import constant, entry_word, inside, names_in
+from codemods.nnx.lint.syntax import constant, entry_word, inside, names_in, root_of
 from codemods.nnx.lint.taken_anew import taken_anew
-from codemods.nnx.values import Attr, Call, Item, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Free, Item, Param, Sequence, Unknown, Value
 
 _DEPTH = 8
 _OLD = re.compile(r"(^|_)(old|prev|previous|behaviou?r|stored|sampled)(_|$)", re.I)
 _NEGATED = re.compile(r"neg|nll|loss|cross|entropy", re.I)  # of negated logarithms the old one comes first
 _NEW = re.compile(r"^(?!.*(^|_)(old|prev|previous|behaviou?r|ref|target)(_|$)).*(log|prob|_pi|^pi|^lp|new)", re.I)
+_LOGS = re.compile(r"(^|_)(log_?p|log_?probs?|logprobs?|logps?|logpi|logpas)(_|$)", re.I)
+_OTHERS = re.compile(r"neg|nll|loss|cross|entropy|ref|target|new|next|cur|teacher|expert|demo", re.I)
 _CLIPPING = ("clip", "clamp", "clipped_surrogate_pg_loss")
 _KEEPING = frozenset({"stop_gradient", "astype", "squeeze", "asarray"})
 
@@ -35,7 +37,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             values = event.scope.module.values
             one, other = values.get(made.left), values.get(made.right)
-            if _is_upside_down(made) and around_one(event.node):
+            upside_down = _is_upside_down(made) or _stored_first(event.scope, made)
+            if upside_down and around_one(event.node):
                 words = f"`{ast.unparse(made)}` has the old probabilities before the new ones: the ratio is its inverse"
                 help = "put the new ones first, jnp.exp(new - old), so that a positive advantage makes them greater"
             elif one is not None and other is not None and _alike(context, one, other, event.scope):
@@ -90,6 +93,22 @@ def _is_upside_down(made: ast.BinOp) -> bool:
     if any(map(_NEGATED.search, words)):
         return False
     return _OLD.search(words[0]) is not None and _NEW.search(words[1]) is not None
+
+
+def _stored_first(scope: Scope, made: ast.BinOp) -> bool:
+    """Say whether an entry of a batch is divided by what the function computes: ``batch["log_probs"] - log_prob``."""
+    stored, computed = made.left, made.right
+    if not isinstance(stored, ast.Subscript | ast.Attribute) or not isinstance(computed, ast.Name):
+        return False
+    words = entry_word(stored), computed.id
+    if _LOGS.search(words[0]) is None or _NEW.search(words[1]) is None or any(map(_OTHERS.search, words)):
+        return False
+    root = scope.module.values.get(root_of(stored.value))
+    given = isinstance(root, Free) or (isinstance(root, Param) and root != root.function.self_param)
+    value = scope.module.values.get(computed)
+    while isinstance(value, Item):
+        value = value.base
+    return given and isinstance(value, Call | Unknown)
 
 
 def around_one(call: ast.Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -65,11 +66,13 @@ def _added(function: FunctionFacts, ref: str) -> ast.stmt | None:
     """Return the first statement of a kernel that adds to a reference, if nothing in it may set that."""
     added: list[ast.stmt] = []
     known: set[ast.AST] = set()  # names of the reference whose use is understood
+    made = _bound_once(function)
     for node in ast.walk(function.node):
         if isinstance(node, ast.AugAssign) and _part(node.target, ref):
             added.append(node)
         elif isinstance(node, ast.Assign) and any(_part(target, ref) for target in node.targets):
-            if not _sums(node.value, ref):
+            value = made.get(node.value.id, node.value) if isinstance(node.value, ast.Name) else node.value
+            if not _sums(value, ref):
                 return None
             added.append(node)
         if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in _STATIC):
@@ -83,6 +86,18 @@ def _added(function: FunctionFacts, ref: str) -> ast.stmt | None:
         isinstance(n, ast.Subscript) and _part(n, ref) and isinstance(n.ctx, ast.Store) for n in ast.walk(function.node)
     )
     return min(added, key=lambda one: one.lineno) if stored == len(added) else None
+
+
+def _bound_once(function: FunctionFacts) -> dict[str, ast.expr]:
+    """Return the variables of a kernel that one assignment gives their value, with that."""
+    stores = Counter(n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return {
+        target.id: node.value
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and stores[target.id] == 1
+    }
 
 
 def _part(node: ast.expr, ref: str) -> bool:

@@ -22,6 +22,8 @@ from codemods.nnx.values import Call, Function, Value
 _MEANINGLESS = frozenset(
     {"opt", "optim", "optimizer", "tx", "self", "state", "filter", "param", "params", "wrt", "nnx"}
 )
+# what one letter stands for: ``g_opt`` and ``d_opt``
+_LETTERS = {"g": "gen", "d": "disc"}
 _STOPPING = frozenset({"stop_gradient", "clone", "merge", "split", "isinstance"})
 
 
@@ -92,7 +94,8 @@ def _named(event: CallEvent, parts: frozenset[str]) -> frozenset[str]:
     names = [ast.unparse(one) for one in statement.targets] if isinstance(statement, ast.Assign) else []
     chosen = argument(event.node, 2, "wrt")
     names += [chosen.id] if isinstance(chosen, ast.Name) else []
-    words = {w for name in names for w in re.split(r"[^a-z0-9]+", name.lower().replace("_", " ")) if len(w) > 2}
+    split = {w for name in names for w in re.split(r"[^a-z0-9]+", name.lower().replace("_", " "))}
+    words = {w for w in split if len(w) > 2} | {_LETTERS[w] for w in split if w in _LETTERS}
     return frozenset(p for p in parts if any(p.startswith(word) for word in words - _MEANINGLESS))
 
 

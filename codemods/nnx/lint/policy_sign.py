@@ -12,15 +12,18 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, shown
 from codemods.nnx.lint.policy_losses import made_by
-from codemods.nnx.lint.syntax import inside, operands
+from codemods.nnx.lint.syntax import entry_word, inside, operands
 from codemods.nnx.nodes import last_word
 
-_LOSS = re.compile(r"(^|_)(policy|actor|pg|reinforce|vpg|a2c)_(\w+_)?loss")
+_LOSS = re.compile(r"(^|_)(policy|actor|actor_critic|pg|reinforce|vpg|a2c|a3c|ppo)_(\w+_)?loss")
+_ANY_LOSS = re.compile(r"loss(_fn|_fun|_func|_function)?|\w+_loss_fn")
+_ASCENT = re.compile(rb"ascen[dt]|maximi[sz]|lambda \w+: ?-\w|negative\(|scale\((lr|learning|\d)", re.I)
 _TURNED = re.compile(r"neg|minus|objective|surrogate")
 _ADVANTAGE = re.compile(r"(\w+_)?(advantages?|advs?|returns?|rewards?_to_go)")
 _COSTS = re.compile(rb"(?<![a-z])(costs?|energy|energies|minimi[sz]e|tours?|lengths?_of)(?![a-z])", re.I)
 _REDUCING = frozenset({"mean", "sum"})
-_PICKING = frozenset({"take_along_axis", "log_prob", "log_softmax", "squeeze"})
+_PICKING = frozenset({"take_along_axis", "log_prob", "log_softmax", "squeeze", "sum"})
+_READS = ast.Name | ast.Attribute | ast.Subscript | ast.Call
 _DEPTH = 5
 
 
@@ -30,13 +33,14 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # advantages may be those of a cost, of which less is better
         for function in module.functions:
             name = function.name.lower()
-            if not _LOSS.search(name) or _TURNED.search(name) or in_test(function.scope):
+            if not _is_loss(context, function) or _TURNED.search(name) or in_test(function.scope):
                 continue
             returned = [n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return)]
             value = returned[0].value if len(returned) == 1 else None
             while isinstance(value, ast.Tuple) and value.elts:
                 value = value.elts[0]
-            product = _reduced(context, function.scope, value)
+            parts = _added(context, function.scope, value)
+            product = next((one for part in parts if (one := _reduced(context, function.scope, part))), None)
             if product is not None and not _turned(context, function):
                 yield finding(
                     RULE.code,
@@ -45,6 +49,27 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"a step that makes {shown(function)} smaller makes actions with a high advantage less likely",
                     "return its negative: -(log_prob * advantage).mean()",
                 )
+
+
+def _is_loss(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function is a loss of a policy by its name, or any loss whose gradient is taken."""
+    name = function.name.lower()
+    if _LOSS.search(name):
+        return True
+    if not _ANY_LOSS.fullmatch(name) or _ASCENT.search(function.scope.module.source.data):
+        return False
+    return any(root.function is function for root in context.traced.gradients)
+
+
+def _added(context: Context, scope: Scope, node: ast.expr | None, depth: int = 0) -> Iterator[ast.expr]:
+    """Yield what a sum or difference adds, such as the error of a policy beside that of its values."""
+    for term in operands(node, ast.Add) if node is not None and depth <= _DEPTH else ():
+        made = made_by(context, term, scope) if isinstance(term, ast.Name) else None
+        made = made if made is not None else term
+        if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add | ast.Sub):
+            yield from _added(context, scope, made.left if isinstance(made.op, ast.Sub) else made, depth + 1)
+        else:
+            yield made
 
 
 def _reduced(context: Context, scope: Scope, node: ast.expr | None, depth: int = 0) -> ast.expr | None:
@@ -58,20 +83,40 @@ def _reduced(context: Context, scope: Scope, node: ast.expr | None, depth: int =
     given = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
     if isinstance(given, ast.Name):
         given = made_by(context, given, scope)
+    if given is not None and _surrogate(context, scope, given):
+        return given
     factors = operands(given, ast.Mult) if given is not None else []
     if len(factors) != 2:
         return None
     for chances, advantage in (factors, factors[::-1]):
-        if isinstance(advantage, ast.Name | ast.Attribute | ast.Call) and _advantage(context, scope, advantage):
+        if isinstance(advantage, _READS) and _advantage(context, scope, advantage):
             if _log_probability(context, scope, chances):
                 return given
     return None
 
 
+def _surrogate(context: Context, scope: Scope, node: ast.expr) -> bool:
+    """Say whether an expression is the clipped objective of PPO: the smaller of two products with the advantage."""
+    if not isinstance(node, ast.Call) or last_word(node.func) not in {"minimum", "min"} or len(node.args) != 2:
+        return False
+    ratios: list[ast.expr] = []
+    for one in node.args:
+        made = made_by(context, one, scope) if isinstance(one, ast.Name) else one
+        factors = operands(made, ast.Mult) if made is not None else []
+        others = [f for f in factors if not (isinstance(f, _READS) and _advantage(context, scope, f))]
+        if len(factors) != 2 or len(others) != 1:
+            return False
+        ratios.append(others[0])
+    found = [made_by(context, one, scope) if isinstance(one, ast.Name) else one for one in ratios]
+    words = {last_word(one.func) for one in found if isinstance(one, ast.Call)}
+    return "exp" in words and bool(words & {"clip", "clamp"})
+
+
 def _advantage(context: Context, scope: Scope, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return last_word(node.func) == "stop_gradient" and bool(node.args) and _advantage(context, scope, node.args[0])
-    if not _ADVANTAGE.fullmatch(last_word(node).lower()) or _TURNED.search(last_word(node).lower()):
+    word = entry_word(node).lower()
+    if not _ADVANTAGE.fullmatch(word) or _TURNED.search(word):
         return False
     made = made_by(context, node, scope)
     return not (isinstance(made, ast.UnaryOp) and isinstance(made.op, ast.USub))
@@ -86,9 +131,22 @@ def _log_probability(context: Context, scope: Scope, node: ast.expr, depth: int 
     if isinstance(node, ast.Call) and last_word(node.func) in _PICKING:
         if last_word(node.func) in {"log_prob", "log_softmax"}:
             return True
-        return bool(node.args) and _log_probability(context, scope, node.args[0], depth + 1)
+        if last_word(node.func) == "sum":
+            return _of_one_hot(context, scope, node, depth)
+        given = [*node.args[:1], *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
+        return any(_log_probability(context, scope, one, depth + 1) for one in given)
     made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
     return made is not None and _log_probability(context, scope, made, depth + 1)
+
+
+def _of_one_hot(context: Context, scope: Scope, node: ast.Call, depth: int) -> bool:
+    """Say whether a call is ``jnp.sum(log_probs * jax.nn.one_hot(actions, n), axis=-1)``."""
+    parts = operands(node.args[0], ast.Mult) if node.args else []
+    made = [made_by(context, one, scope) if isinstance(one, ast.Name) else one for one in parts]
+    hot = [isinstance(one, ast.Call) and last_word(one.func) == "one_hot" for one in made]
+    if len(parts) != 2 or sum(hot) != 1:
+        return False
+    return _log_probability(context, scope, parts[hot.index(False)], depth + 1)
 
 
 def _turned(context: Context, function: FunctionFacts) -> bool:

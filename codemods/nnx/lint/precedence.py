@@ -31,14 +31,15 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _mixed(node: ast.Compare) -> str:
     """Return the operator that stands between two comparisons, or between a comparison and a truth value."""
-    if not all(isinstance(op, _ORDER) for op in node.ops):
+    ordered = [isinstance(op, _ORDER) for op in node.ops]
+    if not any(ordered) or not all(isinstance(op, (*_ORDER, ast.Eq, ast.NotEq)) for op in node.ops):
         return ""
     inner = _inner(node)
     if not isinstance(inner, ast.BinOp):
         return ""
     sign = _SIGNS[type(inner.op)]
     if len(node.ops) > 1:  # a > (0 & b) < 1
-        return sign
+        return sign if all(ordered) or inner in node.comparators[:-1] else ""
     number = inner.left if inner is node.comparators[0] else inner.right
     other = inner.right if inner is node.comparators[0] else inner.left
     if isinstance(number, ast.UnaryOp):

@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Item
 
 _LIBRARIES = ("jax.", "numpy.", "optax.")
 _LOSSES = frozenset({"l2_loss", "squared_error", "huber_loss", "mse", "mse_loss"})
@@ -23,11 +25,13 @@ def _check(context: Context) -> Iterator[Finding]:
         function = event.scope.function
         if function is None or in_test(event.scope) or not event.node.args or event.value.starred:
             continue
-        others = [one for one in draws if one.scope is event.scope and one is not event and one.node.args]
-        key = ast.unparse(event.node.args[0])
-        if not others or any(ast.unparse(one.node.args[0]) == key for one in others):
+        homes = {*_around(event.scope)}
+        others = [one for one in draws if one.scope in homes and one is not event and one.node.args]
+        if any(_one_key(event, one) for one in others):
             continue  # of one key these are the same numbers
-        target = _target(event)
+        if not others and not _drawn_by_helper(context, event, {one.scope for one in draws}):
+            continue
+        target = _target(context, event)
         if target is not None and _predicted(context, event, target):
             yield finding(
                 RULE.code,
@@ -39,10 +43,50 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _target(event: CallEvent) -> ast.expr | None:
-    """Return where random numbers are read, if that is one place."""
+def _around(scope: Scope) -> Iterator[Scope]:
+    """Yield the scopes of a function and those around it, without that of the module."""
+    inner: Scope | None = scope
+    while inner is not None and inner.function is not None:
+        yield inner
+        inner = inner.parent
+
+
+def _one_key(one: CallEvent, two: CallEvent) -> bool:
+    """Say whether two calls draw with the same key; one that is bound again, or comes of streams, is another."""
+    values = [event.value.args[0] if event.value.args else None for event in (one, two)]
+    if values[0] is None or values[1] is None:
+        return True
+    texts = {ast.unparse(event.node.args[0]) for event in (one, two)}
+    return values[0] == values[1] or (len(texts) == 1 and not all(isinstance(v, Call | Item) for v in values))
+
+
+def _drawn_by_helper(context: Context, event: CallEvent, drawing: set[Scope]) -> bool:
+    """Say whether functions that are called beside a draw add noise, and none may get its key."""
+    names, found = names_in(event.node.args[0]), False
+    for other in context.bodies.calls.get(event.scope, ()):
+        if other is event or context.flow.calls.name(other):
+            continue
+        for callee, _ in context.flow.calls.invoked(context.flow.here(other.value, other.scope)):
+            if callee.function.scope in drawing:
+                if names & names_in(other.node):
+                    return False
+                found = True
+    return found
+
+
+def _target(context: Context, event: CallEvent) -> ast.expr | None:
+    """Return where random numbers are read, or a multiple of them, if that is one place."""
     statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+    node: ast.AST | None = event.node
+    if isinstance(statement, ast.Assign):
+        parents = around(context, event.scope)
+        while node is not statement.value:
+            node = parents.get(node) if node is not None else None
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+                continue
+            if not isinstance(node, ast.UnaryOp):
+                return event.node
+    if not isinstance(statement, ast.Assign):
         return event.node
     if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
         return None

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
@@ -14,9 +14,15 @@ from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Const, Free, Item, Param, Star
+from codemods.nnx.values import Call, Const, Free, Item, Param, Star, Value
 
 _DEPTH = 4  # how many calls deep a gradient is followed
+# what of NNX has parameters for certain
+_LEARNED = frozenset(
+    f"flax.nnx.{word}"
+    for word in ("Param", "Linear", "LinearGeneral", "Einsum", "Conv", "ConvTranspose", "Embed", "MultiHeadAttention",
+                 "GRUCell", "LSTMCell", "OptimizedLSTMCell", "SimpleCell", "LoRA", "LoRALinear")
+)  # fmt: skip
 _UNTOUCHED = frozenset({"stop_gradient", "zeros_like", "ones_like"})  # what gives nothing that has a gradient
 
 
@@ -38,6 +44,7 @@ class Reach:
         self._around = _around(context, places, self._mapped)
         self._done: set[tuple[FunctionFacts, frozenset[str]]] = set()
         self._inner: dict[FunctionFacts, list[FunctionFacts]] = {}
+        self._trained: dict[ClassFacts, frozenset[str]] = {}
         for function in self._around:
             outer = function_of(function.scope.parent)
             if outer is not None:
@@ -80,6 +87,8 @@ class Reach:
                 arguments = [*zip(order[first:], event.node.args, strict=False)]
                 arguments += [(k.arg, k.value) for k in event.node.keywords if k.arg in called.params]
                 reached = frozenset(name for name, node in arguments if mentions(node, names))
+                if callee.receiver is not None:
+                    reached |= self._of_object(event.node.func, function, called, names)
                 if reached and not any(isinstance(a, Star) for a in event.value.args):
                     yield from self._reached(called, reached, depth + 1)
             for called in self._mapped.get(event, ()):
@@ -88,6 +97,49 @@ class Reach:
                 reached = frozenset(name for name, node in leaves if mentions(node, names))
                 if reached and called is not function:
                     yield from self._reached(called, reached, depth + 1)
+
+    def _of_object(
+        self, func: ast.expr, function: FunctionFacts, called: FunctionFacts, names: set[str]
+    ) -> frozenset[str]:
+        """Return the attributes of ``self`` that a method depends on, if a call differentiates its module.
+
+        Args:
+            func: what is called.
+            function: the function that the call stands in.
+            called: the method.
+            names: the variables of that function that depend on what is differentiated.
+        """
+        own, owner = called.self_param, called.owner
+        if own is None or owner is None:
+            return frozenset()
+        direct = called.name == "__call__" and last_word(func) != "__call__"
+        held = func if direct else getattr(func, "value", None)
+        if isinstance(held, ast.Name) and function.self_param is not None and held.id == function.self_param.name:
+            start = f"{held.id}."
+            return frozenset(own.name + "." + n.removeprefix(start) for n in names if n.startswith(start))
+        if held is None or not mentions(held, names):
+            return frozenset()
+        return frozenset(f"{own.name}.{name}" for name in self._learned(owner, 0))
+
+    def _learned(self, owner: ClassFacts, depth: int) -> frozenset[str]:
+        """Return the attributes of a module that are parameters, or modules with such."""
+        if owner not in self._trained and depth <= _DEPTH:
+            self._trained[owner] = frozenset()  # of a class that holds itself
+            self._trained[owner] = frozenset(
+                name
+                for parent in self._context.flow.classes.mro(owner)[0]
+                for name, stores in parent.stores.items()
+                if stores and all(self._parameter(value, maker.scope, depth) for maker, value in stores)
+            )
+        return self._trained.get(owner, frozenset())
+
+    def _parameter(self, value: Value, scope: Scope, depth: int) -> bool:
+        """Say whether a value is a parameter, a layer of Flax that has some, or a module of the project with such."""
+        made = self._context.flow.resolve(self._context.flow.here(value, scope))
+        if self._context.flow.calls.callee_name(made) in _LEARNED:
+            return True
+        cls = self._context.flow.classes.class_of(made)
+        return cls is not None and bool(self._learned(cls, depth + 1))
 
 
 def _named_way(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
@@ -280,4 +332,7 @@ def mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
             return False
     if isinstance(node, ast.Name):
         return node.id in names
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if f"{node.value.id}.{node.attr}" in names:
+            return True
     return any(mentions(child, names) for child in ast.iter_child_nodes(node))

@@ -6,24 +6,29 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each
+from codemods.nnx.lint.places import each, resolved
+from codemods.nnx.values import Call
 
 _WALKS = frozenset({"flax.nnx.iter_modules", "flax.nnx.iter_children", "flax.nnx.iter_graph", "flax.nnx.to_flat_state"})
-_METHODS = frozenset({"iter_modules", "iter_children"})
+_METHODS = frozenset({"iter_modules", "iter_children", "flat_state"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope, loop in each(context, ast.For):
         source = scope.module.source
-        if not (source.mentions(b"iter_") or source.mentions(b"to_flat_state")) or not _walks(context, loop):
+        walks = (source.mentions(b"iter_") or source.mentions(b"flat_state")) and _walks(context, loop)
+        if not walks and not _of_layers(loop, scope):
             continue
         names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
         for node in ast.walk(loop):
             if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
                 continue
             name = node.targets[0].id
+            if not walks and (not _layer(context, node.value, scope) or _read_behind(context, loop, name, scope)):
+                continue
             if name in names and not _read_later(loop, node, name):
                 yield finding(
                     RULE.code,
@@ -46,6 +51,30 @@ def _walks(context: Context, loop: ast.For) -> bool:
     event = next((e for e in context.bodies.named("iter_modules", "iter_children", "iter_graph", "to_flat_state")
                   if e.node is iterated), None)  # fmt: skip
     return event is not None and context.flow.calls.name(event) in _WALKS
+
+
+def _of_layers(loop: ast.For, scope: Scope) -> bool:
+    """Say whether a loop goes through what an attribute of the method's object holds."""
+    own = scope.function.self_param if scope.function is not None else None
+    if own is None or not isinstance(loop.iter, ast.Attribute) or not isinstance(loop.target, ast.Name):
+        return False
+    return isinstance(loop.iter.value, ast.Name) and loop.iter.value.id == own.name
+
+
+def _layer(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression makes a layer of NNX."""
+    made = resolved(context, node, scope)
+    if made is None or not isinstance(made.value, Call):
+        return False
+    home, _, word = context.flow.calls.callee_name(made).rpartition(".")
+    return home == "flax.nnx" and word[:1].isupper() and made.value.keyword("rngs") is not None
+
+
+def _read_behind(context: Context, loop: ast.For, name: str, scope: Scope) -> bool:
+    """Say whether a variable is read behind a loop."""
+    end = loop.end_lineno or loop.lineno
+    names = context.bodies.names(scope).get(name, ())
+    return any(isinstance(n.ctx, ast.Load) and n.lineno > end for n in names)
 
 
 def _read_later(loop: ast.For, assigned: ast.Assign, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -11,9 +12,13 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.axis_order import HEADS, PART, AxisOrder
 from codemods.nnx.lint.axis_order import sizes as sizes_given
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant, names_in
-from codemods.nnx.values import Attr, Item, Unknown, Value
+from codemods.nnx.lint.syntax import argument, constant, names_in
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
+
+_HEADS = re.compile(r"(^|_)(n_?|num_?)?(heads?|groups)$|^(h|nh|H)$", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -23,16 +28,49 @@ def _check(context: Context) -> Iterator[Finding]:
         found = sizes_given(event.value)
         if found is None:
             continue
-        whole, sizes = found
+        whole, sizes = _input(context, event, found[0]), found[1]
         axes = [_axis(event, size, whole) for size in sizes]
         moved = _moved(axes) or _split_off(event, sizes, axes, whole) or _merged(context, event, whole, sizes)
+        moved = moved or _heads_first(event, sizes, axes, whole)
         if moved:
             yield finding(RULE.code, event.scope, event.node, moved, "change the order of the axes by jnp.transpose")
+
+
+def _input(context: Context, event: CallEvent, whole: Value) -> Value:
+    """Return what a linear layer was called with, whose axes but the last one are those of its result."""
+    while isinstance(whole, Call | Item):
+        if isinstance(whole, Item):
+            parts = whole.base if isinstance(whole.base, Call) and isinstance(whole.index, Const) else None
+            if parts is None or last_word(parts.node.func) != "split" or not parts.args:
+                break
+            axis = argument(parts.node, 2, "axis")
+            if constant(axis) not in (-1, 2):
+                break
+            whole = parts.args[0]
+        elif len(whole.args) == 1 and not whole.starred and _linear(context, event, whole):
+            whole = whole.args[0]
+        else:
+            break
+    return whole
+
+
+def _linear(context: Context, event: CallEvent, call: Call) -> bool:
+    """Say whether a call is one of a linear layer of NNX or Linen."""
+    if owner_class(context, call.callee, event.scope) == "flax.nnx.Linear":
+        return True
+    made = call.callee
+    if not isinstance(made, Call):
+        return False
+    return context.flow.calls.callee_name(context.flow.here(made, event.scope)) == "flax.linen.Dense"
 
 
 def _axis(event: CallEvent, size: ast.expr, whole: Value) -> int | None:
     """Return the axis of an array whose size an expression is, counted from the front; None if it is none."""
     value = event.scope.module.values.get(size)
+    if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
+        place = value.index.value  # of `a, b = x.shape[1], x.shape[2]`
+        if isinstance(place, int) and 0 <= place < len(value.base.items):
+            value = value.base.items[place]
     if not isinstance(value, Item) or isinstance(value.index, Unknown):
         return None
     shape, index = value.base, getattr(value.index, "value", None)
@@ -66,6 +104,36 @@ def _split_off(event: CallEvent, sizes: list[ast.expr], axes: list[int | None], 
                 "a reshape does not move axes"
             )
     return ""
+
+
+def _heads_first(event: CallEvent, sizes: list[ast.expr], axes: list[int | None], whole: Value) -> str:
+    """Say what is wrong with ``x.reshape(batch, self.heads, length, self.head_dim)`` of an array of three axes."""
+    if len(axes) != 4 or axes[0] != 0 or axes[1] is not None or axes[2] != 1 or axes[3] is not None:
+        return ""
+    heads, unpacked = sizes[1], _unpacked(event, whole)
+    if not _HEADS.search(last_word(heads)) or names_in(heads) & unpacked or _axes_unpacked(event, whole) != 3:
+        return ""
+    return (
+        f"`{ast.unparse(heads)}` parts of the last axis stand before axis 1, of which each part gets a piece: "
+        "a reshape does not move axes"
+    )
+
+
+def _axes_unpacked(event: CallEvent, whole: Value) -> int:
+    """Return how many axes an array has where its shape is unpacked; 0 if it is not."""
+    return max(
+        (
+            len(node.targets[0].elts)
+            for node in ast.walk(event.scope.node)
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Tuple)
+            and not any(isinstance(one, ast.Starred) for one in node.targets[0].elts)
+            and isinstance(node.value, ast.Attribute)
+            and node.value.attr == "shape"
+            and event.scope.module.values.get(node.value.value) == whole
+        ),
+        default=0,
+    )
 
 
 def _merged(context: Context, event: CallEvent, whole: Value, sizes: list[ast.expr]) -> str:

@@ -96,7 +96,7 @@ def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool
 def _anew(context: Context, event: CallEvent) -> bool:
     """Say whether a call makes streams or a key of a fixed seed, in a function that is called often."""
     function = event.scope.function
-    values = [*event.node.args, *(k.value for k in event.node.keywords)]
+    values = [_seed(v) for v in (*event.node.args, *(k.value for k in event.node.keywords))]
     if (
         function is None
         or not values
@@ -112,6 +112,13 @@ def _anew(context: Context, event: CallEvent) -> bool:
     if context.flow.calls.name(event) not in _SEEDS or _fixed(context, event):
         return False
     return not same_said(event.scope, event.statement) and not _for_nothing(context, event)
+
+
+def _seed(node: ast.expr) -> ast.expr:
+    """Return the seed of a key that is made in its place, as in ``nnx.Rngs(jax.random.key(0))``, or what is given."""
+    if isinstance(node, ast.Call) and last_word(node.func) in {"key", "PRNGKey"} and len(node.args) == 1:
+        return node.args[0] if not node.keywords else node
+    return node
 
 
 def _for_nothing(context: Context, event: CallEvent) -> bool:

@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import plain_module
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Class, Const, Param, Value
+from codemods.nnx.values import Attr, Class, Const, Param, Ref, Value
 
 _HELP = "make one nnx.Rngs and pass it to all layers: each takes its own keys from it"
 
@@ -48,6 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
             message = "the same seed in every round: the layers start with identical weights and masks"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
         known.append((event, layer))
+    yield from _named_in_loop(context)
     for event, name in foreign(context, "Rngs"):
         function = event.scope.function
         if name != "flax.nnx.Rngs" or function is None or in_test(event.scope) or not _anew(context, event, function):
@@ -55,6 +56,33 @@ def _check(context: Context) -> Iterator[Finding]:
         layer = layers.get(event.node)
         if layer is None or not _constant(context, layer):
             message = f"the same seed at every call of {shown(function)}: its layers start with equal weights"
+            yield finding(RULE.code, event.scope, event.node, message, _HELP)
+
+
+def _named_in_loop(context: Context) -> Iterator[Finding]:
+    """Yield the streams that every round of a loop makes of one seed, and gives one layer that the loop collects."""
+    for event, name in foreign(context, "Rngs"):
+        statement = event.statement
+        if name != "flax.nnx.Rngs" or not event.loops or not _steady(context, event) or in_test(event.scope):
+            continue
+        if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+            continue
+        calls = context.bodies.calls.get(event.scope, ())
+        given = [
+            call for call in calls
+            if call is not event and event.value in (*call.value.args, *(value for _, value in call.value.keywords))
+        ]  # fmt: skip
+        if len(given) != 1 or given[0].loops != event.loops or _constant(context, given[0]):
+            continue
+        collected = any(
+            last_word(call.node.func) == "append" and given[0].value in call.value.args
+            for call in calls
+            if call.loops == event.loops
+        )
+        callee = context.flow.follow(context.flow.here(given[0].value, given[0].scope), given[0].value.callee).value
+        kind = class_kind(getattr(callee, "name", "")) if isinstance(callee, Ref) else None
+        if collected and kind is Kind.MODULE:
+            message = "the same seed in every round: the layers start with identical weights and masks"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
 
 

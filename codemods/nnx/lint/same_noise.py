@@ -14,6 +14,7 @@ from codemods.nnx.lint.keys import SAME, Use, uses
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test, stands_in
+from codemods.nnx.lint.same_seed import SEEDS
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
@@ -28,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(b"jax.random" in m.source.data or b"import random" in m.source.data for m in context.asked.modules):
         return
     told: set[ast.AST] = set()
-    for found in (*_of_losses(context), *_seeded_again(context)):
+    for found in (*_of_losses(context), *_seeded_again(context), *_seeded_in_step(context)):
         use, message = found
         if use.event.node not in told:
             told.add(use.event.node)
@@ -48,10 +49,12 @@ def _of_losses(context: Context) -> Iterator[tuple[Use, str]]:
             captured.setdefault(scope.function, []).append(use)
     if not captured:
         return
+    linen = {function for function, found in captured.items() if any(use.name == "apply" for use in found)}
     for root in context.traced.gradients:
-        if not _compiled_around(context, root.function):
-            for use in captured.get(root.function, ()):
-                if not _meant(use.event.scope) and _same_in_loop(context, use, root):
+        compiled = _compiled_around(context, root.function)
+        for use in captured.get(root.function, ()) if not compiled or root.function in linen else ():
+            if not _meant(use.event.scope):
+                if _step_in_loop(context, use, root) if compiled else _same_in_loop(context, use, root):
                     yield (
                         use,
                         f"`{ast.unparse(use.node)}` is the same key in every step: the loss draws the same numbers",
@@ -130,6 +133,19 @@ def _same_in_loop(context: Context, use: Use, root: Root) -> bool:
     return False
 
 
+def _step_in_loop(context: Context, use: Use, root: Root) -> bool:
+    """Say whether a loop calls a compiled step whose loss takes the key from around the step."""
+    key = use.key
+    if not isinstance(key, Free) or use.name != "apply" or key_bound_once(context, key) is None:
+        return False
+    inner: FunctionFacts | None = enclosing_function(root.function.scope.parent)
+    while inner is not None and inner.scope is not key.scope:
+        if _is_step(inner) and _called_in_loop(context, inner):
+            return all(stands_in(one.scope, key.scope) for one in context.flow.sites.callers(inner))
+        inner = enclosing_function(inner.scope.parent)
+    return False
+
+
 def _made_within(made: Value, loop: ast.AST) -> bool:
     """Say whether a key, or what it is a part of, is made in a loop."""
     while isinstance(made, Item):
@@ -167,6 +183,40 @@ def _seeded_again(context: Context) -> Iterator[tuple[Use, str]]:
         loop = next((one for one in reversed(use.event.loops) if inside(key.node, one)), None)
         if isinstance(loop, ast.For | ast.While) and _steps(loop) and not _tried(loop, use):
             yield use, f"the key of `{last_word(use.event.node.func)}` is made of the same number in every step"
+
+
+def _seeded_in_step(context: Context) -> Iterator[tuple[Use, str]]:
+    """Yield what the function of a training step draws with a key that it makes of the same number."""
+    for (scope, key), found in context.shared(uses).items():
+        made = key_bound_once(context, key) if isinstance(key, Free) else key
+        home = key.scope if isinstance(key, Free) else scope
+        if scope.module not in context.asked or home.function is None or in_test(scope) or _meant(scope):
+            continue
+        if not isinstance(made, Call) or made.starred or not made.args or made.keywords:
+            continue
+        use = next((u for u in found if draws_noise(u)), None)
+        if use is None or not all(isinstance(one, Const) for one in made.args):
+            continue
+        if SAME.search(ast.unparse(use.node)) or same_said(scope, use.event.statement):
+            continue
+        if context.flow.calls.callee_name(context.flow.here(made, home)) not in SEEDS:
+            continue
+        if _is_step(home.function) and _called_in_loop(context, home.function):
+            yield use, f"the key of `{last_word(use.event.node.func)}` is made of the same number in every step"
+
+
+def _is_step(function: FunctionFacts) -> bool:
+    """Say whether a function takes one step of a training, and has no loop of its own."""
+    nodes = list(ast.walk(function.node))
+    if any(isinstance(n, ast.For | ast.While) for n in nodes):
+        return False
+    return any(isinstance(n, ast.Call) and last_word(n.func) in _STEPPING for n in nodes)
+
+
+def _called_in_loop(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a loop calls a function, and everything else that calls it does so in a loop as well."""
+    callers = context.flow.sites.callers(function)
+    return bool(callers) and all(any(isinstance(one, ast.For | ast.While) for one in c.loops) for c in callers)
 
 
 def _tried(loop: ast.For | ast.While, use: Use) -> bool:

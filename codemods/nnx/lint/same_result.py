@@ -116,6 +116,10 @@ def _collected(event: CallEvent) -> bool:
 def _is(node: ast.expr, call: ast.Call) -> bool:
     """Say whether an expression is a call, or what makes an array or a number of its result."""
     while node is not call:
+        if isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Attribute):
+            if node.func.attr in {"sum", "mean", "item", "copy"} and not node.keywords:
+                node = node.func.value
+                continue
         if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
             return False
         if last_word(node.func) not in {"asarray", "array", "float", "device_get"}:

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, resolved
 from codemods.nnx.lint.syntax import argument
+from codemods.nnx.values import Const
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -18,8 +20,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if name != "jax.lax.scan" or event.value.starred or any(k.arg not in _KNOWN for k in call.keywords):
             continue  # of names that scan does not take NNX829 tells
         over, length = argument(call, 2, "xs"), argument(call, 3, "length")
-        nothing = over is None or (isinstance(over, ast.Constant) and over.value is None)
-        if nothing and (length is None or (isinstance(length, ast.Constant) and length.value is None)):
+        if _nothing(context, event, over) and _nothing(context, event, length):
             if not in_test(event.scope) and not context.bodies.guarded(call, event.scope):
                 yield finding(
                     RULE.code,
@@ -28,6 +29,14 @@ def _check(context: Context) -> Iterator[Finding]:
                     "a scan over nothing needs a length: JAX cannot know how often it is to run",
                     "give length=n",
                 )
+
+
+def _nothing(context: Context, event: CallEvent, node: ast.expr | None) -> bool:
+    """Say whether an argument is left out, or None."""
+    if node is None or isinstance(node, ast.Constant):
+        return node is None or node.value is None
+    found = resolved(context, node, event.scope) if isinstance(node, ast.Name) else None
+    return found is not None and found.value == Const(None)
 
 
 _KNOWN = frozenset({"f", "init", "xs", "length", "reverse", "unroll", "_split_transpose"})

@@ -14,6 +14,7 @@ from codemods.nnx.lint.arrays import batched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test, position
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
@@ -139,7 +140,7 @@ def _cell(context: Context, function: FunctionFacts, state: str, given: str, dep
                 inputs |= names
     if any(_looks_up(node, states) for node in nodes):
         return False
-    multiplied = [found for node in nodes if (found := _multiplied(node))]
+    multiplied = [found for node in nodes if (found := _multiplied(node) or _by_layer(context, function, node))]
     if any(found & states for found in multiplied) and any(found & inputs for found in multiplied):
         return True
     return any(_handed_on(context, function, node, states, inputs, depth) for node in nodes)
@@ -163,6 +164,17 @@ def _multiplied(node: ast.AST) -> frozenset[str]:
     if isinstance(node, ast.Call) and last_word(node.func) in {"dot", "matmul"} and len(node.args) == 2:
         return names_in(node.args[0]) if isinstance(node.args[0], ast.Name | ast.Call) else frozenset()
     return frozenset()
+
+
+def _by_layer(context: Context, function: FunctionFacts, node: ast.AST) -> frozenset[str]:
+    """Return the names of what a linear layer is called with."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or not isinstance(node.args[0], ast.Name):
+        return frozenset()
+    value = function.scope.module.values.get(node)
+    if not isinstance(value, Call) or not isinstance(node.func, ast.Attribute | ast.Name):
+        return frozenset()
+    linear = owner_class(context, value.callee, function.scope) == "flax.nnx.Linear"
+    return names_in(node.args[0]) if linear else frozenset()
 
 
 def _handed_on(

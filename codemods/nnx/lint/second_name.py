@@ -467,7 +467,15 @@ def _aliased(scope: Scope, name: str) -> bool:
 
 def _model(context: Context, source: ast.expr, scope: Scope) -> bool:
     value = scope.module.values.get(source)
-    return value is not None and kinds_of(context, value, scope) == {Kind.MODULE}
+    kinds = kinds_of(context, value, scope) if value is not None else frozenset()
+    if kinds or value is None:
+        return kinds == {Kind.MODULE}
+    calls = context.bodies.calls.get(scope, ())
+    return any(
+        context.flow.calls.name(event) in {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"}
+        for event in calls
+        if event.value.args[:1] == (value,)
+    )
 
 
 def _given_only(context: Context, node: ast.Assign, source: ast.expr, value: Value, scope: Scope) -> bool:

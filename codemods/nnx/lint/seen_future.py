@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ClassFacts, Scope
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.mask_meaning import PADDING, meaning
@@ -16,10 +16,11 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call
+from codemods.nnx.values import Attr, Call
 
 _LOSSES = ("softmax_cross_entropy_with_integer_labels", "softmax_cross_entropy")
-_LAYER = "flax.nnx.MultiHeadAttention"
+_LAYERS = frozenset({"flax.nnx.MultiHeadAttention", "flax.linen.MultiHeadAttention", "flax.linen.SelfAttention",
+                     "flax.linen.MultiHeadDotProductAttention"})  # fmt: skip
 _FUNCTIONS = frozenset(f"{home}.dot_product_attention" for home in ("flax.nnx", "jax.nn"))
 # where a model speaks of these, it may hide the future in another way, or attend over something else
 _ELSEWHERE = re.compile(
@@ -33,17 +34,18 @@ _CLASSES = 40
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(m.source.mentions(b"cross_entropy") for m in context.project.modules):
+    words = b"cross_entropy", b"take_along_axis"
+    if not any(m.source.mentions(word) for m in context.project.modules for word in words):
         return
     told: set[ast.AST] = set()
-    for event, name in foreign(context, *_LOSSES, everywhere=True):
-        if not name.startswith("optax.") or in_test(event.scope):
+    for event, name in foreign(context, *_LOSSES, "take_along_axis", everywhere=True):
+        if not name.startswith(("optax.", "jax.numpy.")) or in_test(event.scope):
             continue
         model = _shifted(context, event)
-        cls = _class_of(context, model, event.scope) if model is not None else None
-        if model is None or cls is None:
+        if model is None:
             continue
-        calls = _attentions(context, _parts(context, cls))
+        cls = _class_of(context, model, event.scope)
+        calls = _attentions(context, _parts(context, cls)) if cls is not None else _of_functions(context, model, event)
         if not calls or not all(_sees_all(context, call) for call in calls):
             continue
         for call in calls:
@@ -64,6 +66,8 @@ def _check(context: Context) -> Iterator[Finding]:
 def _shifted(context: Context, event: CallEvent) -> ast.Call | None:
     """Return the call of the model that predicts for each token of a sequence the one behind it."""
     logits, labels = (argument(event.node, i, word) for i, word in enumerate(("logits", "labels")))
+    if last_word(event.node.func) == "take_along_axis":
+        logits, labels = _picked(context, event)
     if logits is None or labels is None:
         return None
     labels = _made(context, labels, event.scope)
@@ -73,21 +77,53 @@ def _shifted(context: Context, event: CallEvent) -> ast.Call | None:
     logits = _made(context, logits, event.scope)
     cut = _cut(logits, lower=False)
     model = _made(context, cut, event.scope) if cut is not None else logits
-    if tokens is None or not isinstance(model, ast.Call) or len(model.args) != 1:
+    if tokens is None or not isinstance(model, ast.Call) or not model.args:
+        return None
+    if any(re.search(r"mask|causal|segment", ast.unparse(one)) for one in model.args):
         return None
     if any(k.arg is None or re.search(r"mask|causal|segment", k.arg) for k in model.keywords):
         return None
-    whole = _made(context, model.args[0], event.scope)
-    given = _cut(whole, lower=False) if cut is None else whole
-    return model if given is not None and ast.unparse(given) == ast.unparse(tokens) else None
+    for one in model.args:
+        whole = _made(context, one, event.scope)
+        given = _cut(whole, lower=False) if cut is None else whole
+        if given is not None and ast.unparse(given) == ast.unparse(tokens):
+            return model
+    return None
+
+
+def _picked(context: Context, event: CallEvent) -> tuple[ast.expr | None, ast.expr | None]:
+    """Return the logits and labels of ``jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], -1)``."""
+    if len(event.node.args) < 2:
+        return None, None
+    chances, labels = (_made(context, one, event.scope) for one in event.node.args[:2])
+    if not isinstance(chances, ast.Call) or last_word(chances.func) != "log_softmax" or not chances.args:
+        return None, None
+    if isinstance(labels, ast.Call) and last_word(labels.func) == "expand_dims" and labels.args:
+        return chances.args[0], labels.args[0]
+    if not isinstance(labels, ast.Subscript):
+        return None, None
+    if ast.unparse(labels.slice) in {"(..., None)", "(:, :, None)", "..., None", ":, :, None"}:
+        return chances.args[0], labels.value
+    parts = labels.slice.elts if isinstance(labels.slice, ast.Tuple) else []
+    if len(parts) == 3 and ast.unparse(parts[2]) == "None":
+        inner = ast.Subscript(labels.value, ast.Tuple(parts[:2], ast.Load()), ast.Load())
+        return chances.args[0], inner  # tokens[:, 1:, None]
+    return None, None
 
 
 def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     """Return the expression that a variable is the name of, if this is an expression of the same body."""
-    made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
-    if made is None and isinstance(node, ast.Name):
-        made = _unpacked(context, node, scope)
-    return made if made is not None else node
+    home: Scope | None = scope
+    while isinstance(node, ast.Name) and home is not None:
+        made = made_by(context, node, home)
+        if made is None:
+            made = _unpacked(context, node, home)
+        if made is not None:
+            return made
+        if node.id in home.bindings:
+            break
+        home = home.parent  # a loss takes its batch from the step around it
+    return node
 
 
 def _unpacked(context: Context, node: ast.Name, scope: Scope) -> ast.expr | None:
@@ -122,7 +158,10 @@ def _class_of(context: Context, model: ast.Call, scope: Scope) -> ClassFacts | N
     value = scope.module.values.get(model)
     if not isinstance(value, Call):
         return None
-    owners = context.sources.originals(context.flow.here(value.callee, scope))
+    callee = value.callee
+    if isinstance(callee, Attr) and callee.name == "apply":  # of Linen
+        callee = callee.base
+    owners = context.sources.originals(context.flow.here(callee, scope))
     found = {context.flow.classes.class_of(owner) for owner in owners}
     return found.pop() if len(found) == 1 else None
 
@@ -150,8 +189,33 @@ def _attentions(context: Context, classes: list[ClassFacts]) -> list[CallEvent]:
         for method in cls.methods.values()
         for event in context.bodies.calls.get(method.scope, ())
         if context.flow.calls.name(event) in _FUNCTIONS | _SOFTMAX
-        or owner_class(context, event.value.callee, event.scope) == _LAYER
+        or owner_class(context, event.value.callee, event.scope) in _LAYERS
+        or _of_linen(context, event)
     ]
+
+
+def _of_linen(context: Context, event: CallEvent) -> bool:
+    """Say whether a call is one of a layer of Linen that is made there: ``nn.SelfAttention(num_heads=2)(x)``."""
+    made = event.value.callee
+    if not isinstance(made, Call):
+        return False
+    return context.flow.calls.callee_name(context.flow.here(made, event.scope)) in _LAYERS
+
+
+def _of_functions(context: Context, model: ast.Call, event: CallEvent) -> list[CallEvent]:
+    """Return the calls of attention in the functions that a model consists of; none if one may hide the future."""
+    calls = [one for one in context.bodies.calls.get(event.scope, ()) if one.node is model]
+    found: list[FunctionFacts] = []
+    for call in calls:
+        for callee, _ in context.flow.calls.invoked(context.flow.here(call.value, call.scope)):
+            function = callee.function
+            if function in found:
+                continue
+            found.append(function)
+            if len(found) > _CLASSES or _ELSEWHERE.search(function.scope.module.source.data):
+                return []
+            calls += context.bodies.calls.get(function.scope, ())
+    return [one for one in calls[1:] if context.flow.calls.name(one) in _FUNCTIONS | _SOFTMAX]
 
 
 def _sees_all(context: Context, event: CallEvent) -> bool:

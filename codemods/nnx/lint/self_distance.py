@@ -6,58 +6,75 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import each, foreign
 from codemods.nnx.lint.reached import Reach, mentions
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Unknown
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    places: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]] = {}
+    places: dict[FunctionFacts, list[tuple[Scope, ast.expr, ast.expr]]] = {}
     for event, name in foreign(context, "norm", "sqrt"):
         if event.scope.function is not None and name in {"jax.numpy.linalg.norm", "jax.numpy.sqrt"} and event.node.args:
-            points = _points(context, event, name.endswith("norm"))
+            points = _points(event.node.args[0], event.scope, name.endswith("norm"))
             if points is not None:
-                places.setdefault(event.scope.function, []).append((event, points))
+                places.setdefault(event.scope.function, []).append((event.scope, event.node, points))
+    for scope, node in each(context, ast.BinOp):
+        if scope.function is not None and isinstance(node.op, ast.Pow) and constant(node.right) in {0.5, -0.5}:
+            points = _points(node.left, scope, norm=False)
+            if points is not None:
+                places.setdefault(scope.function, []).append((scope, node, points))
     if not places:
         return
     seen: set[ast.AST] = set()
     for function, names in Reach(context, places).functions():
-        for event, points in places.get(function, ()):
-            if event.node not in seen and mentions(points, names):
-                seen.add(event.node)
+        for scope, root, points in places.get(function, ()):
+            if root not in seen and mentions(points, names):
+                seen.add(root)
                 yield finding(
                     RULE.code,
-                    event.scope,
-                    event.node,
+                    scope,
+                    root,
                     f"the distance of a point of `{ast.unparse(points)}` to itself is 0, where the root has no "
                     "gradient: it is NaN, also where it is multiplied by 0",
                     "make the square safe first: safe = jnp.where(square > 0, square, 1.0)",
                 )
 
 
-def _points(context: Context, event: CallEvent, norm: bool) -> ast.expr | None:
+def _points(under: ast.expr, scope: Scope, norm: bool) -> ast.expr | None:
     """Return the points of which all differences are taken, if what is under a root is their squares."""
-    inner: ast.expr | None = event.node.args[0]
+    inner: ast.expr | None = under
     if not norm:
-        inner = _squared(_written(context, inner, event))
-    difference = _written(context, inner, event)
+        inner = _squared(_written(inner, scope))
+    difference = _written(inner, scope)
     if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
         return None
     one, two = _spread(difference.left), _spread(difference.right)
-    if one is None or two is None or ast.dump(one[0]) != ast.dump(two[0]) or one[1] == two[1]:
+    if one is None or two is None:
+        return _against_rows(difference)
+    if ast.dump(one[0]) != ast.dump(two[0]) or one[1] == two[1]:
         return None
     return one[0]
 
 
-def _written(context: Context, node: ast.expr | None, event: CallEvent) -> ast.expr | None:
+def _against_rows(difference: ast.BinOp) -> ast.expr | None:
+    """Return the points of ``x[:, None] - x``, where the second operand is taken for ``x[None]``."""
+    for spread, plain in ((difference.left, difference.right), (difference.right, difference.left)):
+        one = _spread(spread)
+        if one is not None and ast.dump(one[0]) == ast.dump(plain) and one[1] in {"[1]", ast.dump(ast.Constant(1))}:
+            return plain
+    return None
+
+
+def _written(node: ast.expr | None, scope: Scope) -> ast.expr | None:
     """Return the expression that a variable stands for, or an expression itself."""
     if not isinstance(node, ast.Name):
         return node
-    value = event.scope.module.values.get(node)
+    value = scope.module.values.get(node)
     inner = value.node if isinstance(value, Unknown | Call) else None
     return inner if isinstance(inner, ast.expr) else None
 

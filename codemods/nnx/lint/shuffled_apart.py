@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, written
+from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Value
+from codemods.nnx.values import Call, Param, Value
 
 _ORDERING = ("permutation", "shuffle", "permuted", "choice", "randint", "integers")
 _PLACES = frozenset({"randint", "integers"})
@@ -56,6 +57,12 @@ def _check(context: Context) -> Iterator[Finding]:
         order, block = _order(context, event), _block(context, event)
         if order is not None and block is not None:
             found.setdefault(id(block), (block, []))[1].append(order)
+        elif block is not None:
+            found.setdefault(id(block), (block, []))[1].extend(_by_index(context, event, block))
+    for event, one in _by_helpers(context):
+        block = _block(context, event)
+        if block is not None:
+            found.setdefault(id(block), (block, []))[1].append(one)
     for block, orders in found.values():
         for number, second in enumerate(orders):
             for first in orders[:number]:
@@ -70,6 +77,68 @@ def _check(context: Context) -> Iterator[Finding]:
                         "draw one order, and index both with it",
                         related=[(first.event.node, "put into an order here")],
                     )
+
+
+def _by_index(context: Context, event: CallEvent, block: list[ast.stmt]) -> list[_Order]:
+    """Return the only array that is indexed with an order which has a name: ``i = permutation(n); x = x[i]``."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
+        return []
+    name = statement.targets[0]
+    jax = context.flow.calls.name(event).startswith("jax.random.")
+    if not isinstance(name, ast.Name) or last_word(event.node.func) != "permutation":
+        return []
+    found: list[_Order] = []
+    for one in block[block.index(statement) + 1 :]:
+        named = [n for n in ast.walk(one) if isinstance(n, ast.Name) and n.id == name.id]
+        if any(isinstance(n.ctx, ast.Store) for n in named):
+            break
+        value = one.value if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
+        if not named:
+            continue
+        if not isinstance(value, ast.Subscript) or value.slice is not named[0] or not isinstance(one, ast.Assign):
+            return []
+        target, source = one.targets[0], value.value
+        if not isinstance(target, ast.Name | ast.Attribute) or not isinstance(source, ast.Name | ast.Attribute):
+            return []
+        key = event.value.argument(0, "key") if jax else None
+        found.append(_Order(target, source, event, key, "" if jax else _generator(event.node)))
+    return found if len(found) == 1 else []
+
+
+def _by_helpers(context: Context) -> Iterator[tuple[CallEvent, _Order]]:
+    """Yield the calls of functions of the project that put an array into an order drawn with a key: ``mix(key, x)``."""
+    seen: set[FunctionFacts] = set()
+    for drawn, name in foreign(context, "permutation", everywhere=True):
+        function = drawn.scope.function
+        if name != "jax.random.permutation" or function is None or function in seen or in_test(drawn.scope):
+            continue
+        seen.add(function)
+        formula, key = formula_of(context, function), drawn.value.argument(0, "key")
+        whole = formula.value if isinstance(formula, ast.Subscript) else None
+        if whole is not None and written(context, formula.slice, function.scope) is not drawn.node:  # type: ignore[union-attr]
+            continue
+        if formula is drawn.node and len(drawn.node.args) == 2:
+            whole = drawn.node.args[1]
+        array = function.scope.module.values.get(whole) if whole is not None else None
+        if not isinstance(array, Param) or not isinstance(key, Param):
+            continue
+        for event in context.flow.sites.callers(function):
+            order = _helped(event, key, array) if event.scope.module in context.asked else None
+            if order is not None:
+                yield event, order
+
+
+def _helped(event: CallEvent, key: Param, array: Param) -> _Order | None:
+    """Return what a call of such a function puts into an order, if a variable gets it."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
+        return None
+    source = argument(event.node, position(array), array.name)
+    target = statement.targets[0]
+    if event.value.starred or not isinstance(target, ast.Name) or not isinstance(source, ast.Name | ast.Attribute):
+        return None
+    return _Order(target, source, event, passed(event, key), "")
 
 
 def _order(context: Context, event: CallEvent) -> _Order | None:
@@ -113,7 +182,7 @@ def _block(context: Context, event: CallEvent) -> list[ast.stmt] | None:
 
 def _apart(context: Context, first: _Order, second: _Order, block: list[ast.stmt]) -> bool:
     """Say whether an array and the labels that belong to it are put into different orders."""
-    if first.owner != second.owner or (first.key is None) != (second.key is None):
+    if first.event is second.event or first.owner != second.owner or (first.key is None) != (second.key is None):
         return False
     if not _belong(ast.unparse(first.source), ast.unparse(second.source)):
         return False
@@ -175,6 +244,7 @@ def _together(node: ast.AST, one: str, two: str) -> bool:
 
 
 # functions that give an array of the same elements, or its parts, with the number of their arguments
+_SHAPING = frozenset({"reshape", "astype", "copy"})
 _WHOLE = {"array": 1, "asarray": 1, "split": 2, "array_split": 2}
 
 
@@ -183,6 +253,8 @@ def _whole(node: ast.expr) -> ast.expr:
     while True:
         if isinstance(node, ast.Subscript):
             node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPING:
+            node = node.func.value
         elif isinstance(node, ast.Call) and _WHOLE.get(last_word(node.func)) == len(node.args):
             node = node.args[0]
         else:

@@ -33,8 +33,9 @@ def _check(context: Context) -> Iterator[Finding]:
         yield from _operations(context)
     for module in context.asked.modules:
         for call in module.source.of_type(ast.Call) if b"argmax" in module.source.data else ():
-            compared = _compared(call) if last_word(call.func) in _AVERAGES else None
-            scope = context.bodies.home(call) if compared is not None else None
+            averages = last_word(call.func) in _AVERAGES and _equality(call) is not None
+            scope = context.bodies.home(call) if averages else None
+            compared = _compared(context, call, scope) if scope is not None else None
             if compared is not None and scope is not None and not in_test(scope):
                 yield finding(
                     RULE.code,
@@ -344,17 +345,25 @@ def _found(scope: Scope, node: ast.AST) -> Finding:
     )
 
 
-def _compared(node: ast.Call) -> ast.Compare | None:
+def _compared(context: Context, node: ast.Call, scope: Scope) -> ast.Compare | None:
     """Return the comparison with an argmax over everything that is averaged."""
+    inner = _equality(node)
+    if inner is None:
+        return None
+    sides = (inner.left, inner.comparators[0])
+    named = last_word(node.func) != "sum"  # of one example a sum may be taken, too
+    whole = [_whole_argmax(written(context, side, scope) if named else side) for side in sides]
+    other = sides[0] if whole[1] else sides[1]
+    return inner if sum(whole) == 1 and isinstance(other, ast.Name | ast.Attribute | ast.Subscript) else None
+
+
+def _equality(node: ast.Call) -> ast.Compare | None:
+    """Return the comparison of two that is averaged."""
     inner: ast.expr | None = node.args[0] if node.args else None
     if inner is None and isinstance(node.func, ast.Attribute):
         inner = node.func.value
-    if not isinstance(inner, ast.Compare) or len(inner.ops) != 1 or not isinstance(inner.ops[0], ast.Eq):
-        return None
-    sides = (inner.left, inner.comparators[0])
-    whole = [_whole_argmax(side) for side in sides]
-    other = sides[0] if whole[1] else sides[1]
-    return inner if sum(whole) == 1 and isinstance(other, ast.Name | ast.Attribute | ast.Subscript) else None
+    one = isinstance(inner, ast.Compare) and len(inner.ops) == 1 and isinstance(inner.ops[0], ast.Eq)
+    return inner if one and isinstance(inner, ast.Compare) else None
 
 
 def _whole_argmax(node: ast.expr) -> bool:

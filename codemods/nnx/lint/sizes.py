@@ -80,7 +80,7 @@ def _called(context: Context, source: Bound, value: Call, depth: int) -> Sizes |
     if name == "jax.numpy.broadcast_to":
         return _shape(context, source, value.argument(1, "shape"), depth)
     if name in _SQUARE and len(value.args) == 1:
-        size = _size(context, source, value.args[0])
+        size = _size(context, source, value.args[0], depth)
         return (size, size)
     if name in _ALIKE and value.args and not isinstance(value.args[0], Sequence):
         return _inner(context, source, value.args[0], depth)
@@ -90,10 +90,27 @@ def _called(context: Context, source: Bound, value: Call, depth: int) -> Sizes |
         return _stacked(context, source, value.args[0], depth)
     if name == "jax.numpy.einsum" and len(value.args) > 1:
         return _summed(context, source, value, depth)
+    if name in {"jax.numpy.swapaxes", "jax.numpy.matrix_transpose"} and value.args:
+        return _swapped(_inner(context, source, value.args[0], depth), value.node.args[1:], name)
+    if not name and isinstance(value.callee, Attr) and value.callee.name == "swapaxes":
+        return _swapped(_inner(context, source, value.callee.base, depth), value.node.args, "swapaxes")
     if not name and isinstance(value.callee, Attr) and value.callee.name == "reshape" and value.args:
         shape = value.args[0] if len(value.args) == 1 else None
-        return _shape(context, source, shape, depth) if shape is not None else _each(context, source, value.args)
+        return _shape(context, source, shape, depth) if shape is not None else _each(context, source, value.args, depth)
     return None
+
+
+def _swapped(inner: Sizes | None, axes: list[ast.expr], name: str) -> Sizes | None:
+    """Return the sizes of an array of which two axes change places, or the last two."""
+    if inner is None or len(inner) < 2:
+        return None
+    places = [constant(axis) for axis in axes] if not name.endswith("matrix_transpose") else [-1, -2]
+    if len(places) != 2 or not all(isinstance(one, int) and -len(inner) <= one < len(inner) for one in places):
+        return None
+    first, second = (one % len(inner) for one in places if isinstance(one, int))
+    found = list(inner)
+    found[first], found[second] = found[second], found[first]
+    return tuple(found)
 
 
 def _written(numbers: object) -> Sizes | None:
@@ -141,7 +158,7 @@ def _shape(context: Context, source: Bound, value: Value | None, depth: int) -> 
     if isinstance(found.value, Sequence):
         if any(isinstance(n, ast.Starred) for n in getattr(found.value.node, "elts", ())):
             return None
-        return _each(context, found, tuple(found.value.items))
+        return _each(context, found, tuple(found.value.items), depth)
     if isinstance(found.value, Attr) and found.value.name == "shape":
         return _inner(context, found, found.value.base, depth)
     if isinstance(found.value, Const) and isinstance(found.value.value, int):
@@ -149,17 +166,22 @@ def _shape(context: Context, source: Bound, value: Value | None, depth: int) -> 
     return None
 
 
-def _each(context: Context, source: Bound, values: tuple[Value, ...]) -> Sizes:
-    return tuple(_size(context, source, value) for value in values)
+def _each(context: Context, source: Bound, values: tuple[Value, ...], depth: int) -> Sizes:
+    return tuple(_size(context, source, value, depth) for value in values)
 
 
-def _size(context: Context, source: Bound, value: Value) -> Size | None:
+def _size(context: Context, source: Bound, value: Value, depth: int) -> Size | None:
     """Return a size: a number if it is one on every way, else what it comes from."""
     sources = [*context.sources.originals(context.flow.with_value(source, value))]
     numbers = {one.value.value for one in sources if isinstance(one.value, Const)}
     if len(numbers) == 1 and all(isinstance(one.value, Const) for one in sources):
         number = numbers.pop()
         return number if isinstance(number, int) and number > 0 else None
+    if isinstance(value, Item) and isinstance(value.base, Attr) and value.base.name == "shape":
+        place = value.index.value if isinstance(value.index, Const) else None
+        whole = _inner(context, source, value.base.base, depth + 1)
+        known = isinstance(place, int) and whole is not None and -len(whole) <= place < len(whole)
+        return whole[place] if known and whole is not None and isinstance(place, int) else None
     found = context.flow.resolve(context.flow.with_value(source, value))
     return (found.value, found.frame) if isinstance(found.value, Param | Call | Attr) else None
 
@@ -194,8 +216,18 @@ def _joined(left: Sizes, right: Sizes) -> Sizes:
     """Return the sizes of two arrays that are broadcast against each other."""
     longer, shorter = (left, right) if len(left) >= len(right) else (right, left)
     free = len(longer) - len(shorter)
-    tail = [b if a == 1 else a if b in (1, a) else None for a, b in zip(longer[free:], shorter, strict=True)]
+    tail = [_larger(a, b) for a, b in zip(longer[free:], shorter, strict=True)]
     return (*longer[:free], *tail)
+
+
+def _larger(one: Size | None, other: Size | None) -> Size | None:
+    """Return the size of an axis that two arrays have, one of which may be repeated along it."""
+    if one == 1 or other == 1 or one == other:
+        return other if one == 1 else one
+    if one is None or other is None:  # which is one, or as many as the other has
+        known = other if one is None else one
+        return known if isinstance(known, int) else None
+    return None
 
 
 def _product(left: Sizes, right: Sizes) -> Sizes | None:

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import own_reads
 from codemods.nnx.lint.places import is_test
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr
 
 _BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "flax.nnx.Object", "typing.Generic", "abc.ABC"})
@@ -98,8 +99,20 @@ def _methods(parents: tuple[ClassFacts, ...]) -> Iterator[FunctionFacts]:
     for parent in parents:
         for name, method in parent.methods.items():
             if name not in seen:
-                seen.add(name)
+                if not _calls_base(method):
+                    seen.add(name)
                 yield method
+
+
+def _calls_base(method: FunctionFacts) -> bool:
+    """Say whether a method calls that of the same name of the base class, by ``super()``."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == method.name
+        and isinstance(node.value, ast.Call)
+        and last_word(node.value.func) == "super"
+        for node in ast.walk(method.node)
+    )
 
 
 RULE = lint_rule(

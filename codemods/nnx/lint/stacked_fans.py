@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ClassFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Ref, Sequence, Value
 
 _MAKERS = frozenset({"glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal", "kaiming_uniform",
                      "lecun_normal", "lecun_uniform", "variance_scaling", "xavier_normal"}
@@ -31,20 +31,66 @@ def _check(context: Context) -> Iterator[Finding]:
         target = statement.targets[0]
         if not isinstance(target, ast.Attribute) or in_test(event.scope) or not _param(statement.value, event.node):
             continue
-        size = _axes(event)
-        if size is None or not _scaled(context, event):
+        size = _axes(event.value.args[1])
+        if size is None or not _scaled(context, event.value.callee, event.scope):
             continue
         used = _stacked(context, owner, target.attr, size)
         if used is not None:
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"the first axis of `{target.attr}` is one of many kernels, and the initializer counts it among the"
-                " inputs: the weights are too small",
-                "make the initializer with batch_axis=(0,)",
-                related=[(used, "where each is multiplied on its own")],
-            )
+            yield _found(event, target.attr, used)
+    for event in context.bodies.named("param"):
+        if event.scope.module in context.asked and not in_test(event.scope):
+            yield from _of_linen(context, event)
+
+
+def _found(event: CallEvent, name: str, used: ast.expr) -> Finding:
+    return finding(
+        RULE.code,
+        event.scope,
+        event.node,
+        f"the first axis of `{name}` is one of many kernels, and the initializer counts it among the inputs: the"
+        " weights are too small",
+        "make the initializer with batch_axis=(0,)",
+        related=[(used, "where each is multiplied on its own")],
+    )
+
+
+def _of_linen(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the kernels of a stack that a module of Linen makes and uses in one method, by ``self.param``."""
+    statement, function, call = event.statement, event.scope.function, event.value
+    if not isinstance(call.callee, Attr) or function is None or call.callee.base is not function.self_param:
+        return
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
+    init, shape = call.argument(1, "init_fn"), call.argument(2, "shape")
+    if not isinstance(target, ast.Name) or init is None or shape is None or call.starred:
+        return
+    size = _axes(shape)
+    if size is None or not _scaled(context, init, event.scope):
+        return
+    used: ast.expr | None = None
+    values = event.scope.module.values
+    for node in context.bodies.nodes(event.scope):
+        for place, operand in enumerate(_operands(node)):
+            if _same_array(values.get(operand)) is call:
+                assert isinstance(node, ast.expr)
+                if not _each(node, place, size):
+                    return
+                used = node
+    if used is not None:
+        yield _found(event, target.id, used)
+
+
+def _same_array(value: Value | None) -> Value | None:
+    """Return the array of which a value is one of another type."""
+    for _ in range(_DEPTH):
+        if not isinstance(value, Call) or not isinstance(value.callee, Attr | Ref):
+            break
+        if isinstance(value.callee, Attr) and value.callee.name == "astype":
+            value = value.callee.base
+        elif last_word(value.node.func) == "asarray" and value.args:
+            value = value.args[0]
+        else:
+            break
+    return value
 
 
 def _param(value: ast.expr, made: ast.Call) -> bool:
@@ -52,17 +98,16 @@ def _param(value: ast.expr, made: ast.Call) -> bool:
     return isinstance(value, ast.Call) and value.args[:1] == [made] and last_word(value.func) == "Param"
 
 
-def _axes(event: CallEvent) -> int | None:
+def _axes(shape: Value) -> int | None:
     """Return how many axes an initializer is given, if these are three or more and the first is not of length one."""
-    shape = event.value.args[1]
     if not isinstance(shape, Sequence) or len(shape.items) < 3 or shape.items[0] == Const(1):
         return None
     return len(shape.items)
 
 
-def _scaled(context: Context, event: CallEvent) -> bool:
-    """Say whether a call is one of an initializer that divides by the inputs, and knows of no other axes."""
-    makers = list(context.sources.originals(context.flow.here(event.value.callee, event.scope)))
+def _scaled(context: Context, initializer: Value, scope: Scope) -> bool:
+    """Say whether an initializer divides by the inputs, and knows of no other axes."""
+    makers = list(context.sources.originals(context.flow.here(initializer, scope)))
     for one in makers:
         name = context.flow.calls.callee_name(one) if isinstance(one.value, Call) else ""
         if not name.startswith(_HOMES) or last(name) not in _MAKERS:

@@ -14,15 +14,19 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, kinds_of
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
 
 _EVALUATED = re.compile(
     r"^(eval\w*|val|valid\w*|test)_(model|params|parameters|state|net|network|policy|variables|weights|agent|module)$"
 )
 _TRAINED = re.compile(r"(^|_)(params|parameters|state|variables|weights|model|agent|train_state|ts)(_|$)", re.I)
+_KEPT = re.compile(r"teacher|target|ref|frozen|old|init|base|prior|orig|before|pretrain|anchor|template", re.I)
+_HELD_OUT = re.compile(r"(x|y|X)?_?(test|val|valid|validation|eval|held_?out)(_|$)")
 _EVALUATING = re.compile(r"(^|_)(eval\w*|accuracy|valid\w*|acc|test)(_|$)", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _stale_models(context)
     for scope, node in each(context, ast.Assign):
         if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name) or in_test(scope):
             continue
@@ -31,7 +35,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if source is None or source == name:
             continue
         evaluated = bool(_EVALUATED.search(name))
-        if not evaluated and not _is_model(context, node.value, scope):
+        part = isinstance(node.value, ast.Attribute) and name in {"params", "variables", "weights", "parameters"}
+        if not evaluated and not part and not _is_model(context, node.value, scope):
             continue
         loop = _loop_behind(context, node, scope)
         if loop is None or not _steps(loop, source) or not _only_read(loop, name):
@@ -55,6 +60,8 @@ def _trained(value: ast.expr) -> str | None:
     """Return the variable with parameters that an expression is, or hands to a call."""
     if isinstance(value, ast.Name):
         return value.id if _TRAINED.search(value.id) else None
+    if isinstance(value, ast.Attribute) and value.attr in {"params", "variables"} and isinstance(value.value, ast.Name):
+        return value.value.id if _TRAINED.search(value.value.id) else None
     if not isinstance(value, ast.Call) or last_word(value.func) in {"deepcopy", "copy", "clone"}:
         return None
     given = [one for one in (*value.args, *(k.value for k in value.keywords)) if isinstance(one, ast.Name)]
@@ -100,6 +107,63 @@ def _assigns(context: Context, scope: Scope) -> Iterator[ast.Assign]:
     return (n for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign))
 
 
+def _split(context: Context, scope: Scope) -> Iterator[tuple[ast.Assign, str, str]]:
+    """Yield the assignments that split a model, with the names of the model and of what is trained of it."""
+    for node in _assigns(context, scope):
+        call, target = node.value, node.targets[0]
+        if not isinstance(call, ast.Call) or not isinstance(target, ast.Tuple) or len(node.targets) != 1:
+            continue
+        model = call.args[0] if call.args else None
+        if last_word(call.func) != "split" or not isinstance(model, ast.Name) or _KEPT.search(model.id):
+            continue
+        made = scope.module.values.get(call)
+        if made is not None and isinstance(made, Call):
+            if context.flow.calls.callee_name(context.flow.here(made, scope)) == "flax.nnx.split":
+                yield from ((node, model.id, one.id) for one in target.elts[1:] if isinstance(one, ast.Name))
+
+
+def _stale_models(context: Context) -> Iterator[Finding]:
+    """Yield the calls, in a loop that trains a state, of the model that the state was split off."""
+    for module in context.asked.modules:
+        if not module.source.mentions(b"split"):
+            continue
+        for scope in (module.scope, *(function.scope for function in module.functions)):
+            for node, model, source in _split(context, scope) if not in_test(scope) else ():
+                loop = _loop_behind(context, node, scope)
+                if loop is None or not _steps(loop, source) or not _only_read(loop, model):
+                    continue
+                merged = (n for n in ast.walk(loop) if isinstance(n, ast.Call) and last_word(n.func) == "merge")
+                if any(merged) or _in_inner(loop, source):
+                    continue
+                read = _called(context, scope, loop, model)
+                if read is not None:
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        read,
+                        f"`{source}` was split off `{model}` before the loop, which trains `{source}`: `{model}` stays "
+                        "what it was in every round",
+                        f"put it back before: nnx.update({model}, {source})",
+                        related=[(node, "split here")],
+                    )
+
+
+def _in_inner(loop: ast.For | ast.While, source: str) -> bool:
+    """Say whether a function or lambda in the loop reads what is trained, and may put it back."""
+    inner = (n for n in ast.walk(loop) if isinstance(n, ast.FunctionDef | ast.Lambda))
+    return any(source in names_in(one) for one in inner)
+
+
+def _called(context: Context, scope: Scope, loop: ast.For | ast.While, model: str) -> ast.expr | None:
+    """Return where a loop calls a model, or gives it to an evaluation."""
+    for event in context.bodies.calls.get(scope, ()):
+        if loop not in event.loops:
+            continue
+        if isinstance(event.node.func, ast.Name) and event.node.func.id == model:
+            return event.node
+    return _read(loop, model, evaluated=False)
+
+
 def _only_read(loop: ast.For | ast.While, name: str) -> bool:
     """Say whether a loop neither binds a variable nor may put new parameters into what it holds."""
     for node in ast.walk(loop):
@@ -121,7 +185,10 @@ def _read(loop: ast.For | ast.While, name: str, evaluated: bool) -> ast.expr | N
         if not isinstance(node, ast.Call):
             continue
         given = {a.id for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Name)}
+        given |= {v.id for a in node.args if isinstance(a, ast.Dict) for v in a.values if isinstance(v, ast.Name)}
         called = isinstance(node.func, ast.Name) and node.func.id == name
+        if name in given and last_word(node.func) == "apply" and any(map(_HELD_OUT.match, given - {name})):
+            return node
         if (evaluated and (called or name in given)) or (name in given and _EVALUATING.search(last_word(node.func))):
             return node
     return None

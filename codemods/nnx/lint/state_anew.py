@@ -14,7 +14,7 @@ from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, kinds_of, position, unchanged
 from codemods.nnx.lint.syntax import argument
-from codemods.nnx.values import Attr, Call, Loop, Param, Value
+from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
 
 _STATELESS = frozenset({"sgd", "scale", "identity", "set_to_zero", "sign_sgd"})
 
@@ -44,7 +44,9 @@ def _check(context: Context) -> Iterator[Finding]:
                     "the state of the optimizer is made anew in every epoch: its moments and its count begin again",
                     "make it once before the loop over the epochs",
                 )
-        elif made is not None and (_in_round(made, event) or _in_step(context, event, state)):
+        elif made is not None and (
+            _in_round(made, event) or _in_step(context, event, state) or _in_body(context, event, state)
+        ):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -88,6 +90,22 @@ def _in_step(context: Context, update: CallEvent, state: Call) -> bool:
         if event.loops and _taken_back(event, params):
             return True
     return False
+
+
+def _in_body(context: Context, update: CallEvent, state: Call) -> bool:
+    """Say whether the body of a loop of jax.lax makes the state for its carry, or a part of that."""
+    function, params = update.scope.function, state.args[0]
+    while isinstance(params, Item):
+        params = params.base
+    if function is None or update.loops or not isinstance(params, Param) or params.function is not function:
+        return False
+    roots = [root for root in context.traced.roots if root.function is function and not root.partial]
+    places = {_CARRIES[root.transform] for root in roots if root.transform in _CARRIES}
+    return len(places) == 1 and position(params) == places.pop()
+
+
+# the place of the carry among the arguments of a body
+_CARRIES = {"jax.lax.scan": 0, "jax.lax.while_loop": 0, "jax.lax.fori_loop": 1}
 
 
 def _taken_back(event: CallEvent, params: Param) -> bool:

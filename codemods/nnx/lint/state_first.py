@@ -18,6 +18,7 @@ from codemods.nnx.values import Attr, Call, Const, Item
 
 _STATE = re.compile(r"state", re.I)
 _GRADIENTS = re.compile(r"grad", re.I)
+_PARAMS = re.compile(r"\w*(params|weights)", re.I)
 _UPDATES = re.compile(r"update|delta|step", re.I)
 
 
@@ -44,15 +45,24 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.module not in context.asked or len(target.elts) != 2 or not _updates(context, event):
             continue
         first, second = map(last_word, target.elts)
-        words = [last_word(argument) for argument in event.node.args[:2]]
+        words = [last_word(argument) for argument in event.node.args[:3]]
         named = _STATE.search(words[0]) and not _STATE.search(words[1]) and _GRADIENTS.search(words[1])
         begun = [_begun(context, event, place) for place in range(min(len(event.value.args), 3))]
-        if len(begun) == 3 and begun[2] and not (begun[0] or begun[1]):
+        if (len(begun) == 3 and begun[2] and not (begun[0] or begun[1])) or _params_second(words, begun):
             yield finding(
                 RULE.code,
                 event.scope,
                 event.node,
                 "an update of optax takes the state second and the parameters third",
+                "write it as `tx.update(grads, opt_state, params)`",
+            )
+            continue
+        if len(words) > 2 and _PARAMS.fullmatch(words[0]) and _GRADIENTS.match(words[2]):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "an update of optax takes the gradients first and the parameters third",
                 "write it as `tx.update(grads, opt_state, params)`",
             )
             continue
@@ -76,6 +86,13 @@ def _check(context: Context) -> Iterator[Finding]:
             "an update of optax gives the updates first and the new state second",
             "unpack it as `updates, opt_state = ...`",
         )
+
+
+def _params_second(words: list[str], begun: list[bool]) -> bool:
+    """Say whether the names of three arguments tell that the parameters stand where the state belongs."""
+    if len(words) < 3 or begun[1] or _STATE.search(words[1]):
+        return False
+    return _PARAMS.fullmatch(words[1]) is not None and _STATE.search(words[2]) is not None
 
 
 def _begun(context: Context, event: CallEvent, place: int) -> bool:

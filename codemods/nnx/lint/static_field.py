@@ -84,6 +84,8 @@ def _fields(context: Context) -> Iterator[_Wrong]:
                 _anything(statement.annotation) and _holds_array(context, cls, statement.target.id)
             ):
                 yield cls, cls.scope, statement, statement.target.id, _FIELD
+            elif marked and (inner := _array_of_class(context, cls, statement.annotation)):
+                yield cls, cls.scope, statement, f"{statement.target.id}.{inner}", _FIELD
     if not any(b"meta_fields" in module.source.data for module in context.project.modules):
         return
     for event, name in foreign(context, "register_dataclass", "partial"):
@@ -343,6 +345,35 @@ def _array(note: ast.expr) -> bool:
             return False  # one number, which can be compared
         return word in {"Float", "Int"} or (word == "Optional" and _array(note.slice))
     return isinstance(note, ast.Name | ast.Attribute) and last_word(note) in _ARRAYS - {"Float", "Int"}
+
+
+def _array_of_class(context: Context, cls: ClassFacts, note: ast.expr) -> str:
+    """Return the first field for an array that objects of the class have which an annotation names; empty for none.
+
+    Dataclasses and named tuples are compared field by field, and are not equal where arrays are compared.
+    """
+    outer = cls.scope.parent
+    named = list(context.flow.classes.named(note, outer)) if outer is not None else []
+    kind = named[0].value if len(named) == 1 else None
+    if not isinstance(kind, Class) or not _compared_by_field(kind.facts):
+        return ""
+    for statement in kind.facts.node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            of_arrays = isinstance(statement.annotation, ast.Name | ast.Attribute) and _array(statement.annotation)
+            if of_arrays and not _given_others(context, kind.facts, statement.target.id):
+                return statement.target.id
+    return ""
+
+
+def _compared_by_field(cls: ClassFacts) -> bool:
+    """Say whether objects of a class are equal where all of their fields are."""
+    if {"__eq__", "__hash__"} & set(cls.methods):
+        return False
+    bases = {last_word(base) for base in cls.node.bases}
+    options = [one for one in cls.node.decorator_list if last_word(getattr(one, "func", one)) == "dataclass"]
+    if any(isinstance(one, ast.Call) and constant(keyword(one, "eq")) is False for one in options):
+        return False
+    return bool(options) or bool(bases & {"NamedTuple", "PyTreeNode"})
 
 
 def _tree(cls: ClassFacts) -> bool:

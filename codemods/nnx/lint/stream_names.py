@@ -10,6 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Each, Item, Param, Value
 
 _FILTERED = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.pop", "flax.nnx.filter_state"})
@@ -20,11 +21,12 @@ _FLAT_METHODS = frozenset({"flat_state", "flatten", "filter", "items"})
 def _check(context: Context) -> Iterator[Finding]:
     filters: set[object] | None = None
     for scope, node in each(context, ast.Compare):
-        if not _asks(node) or in_test(scope):
+        asked = _asked(node)
+        if asked is None or in_test(scope):
             continue
         if filters is None:
             filters = _filters(context)
-        if _path(context, node.comparators[0], scope, filters):
+        if _path(context, asked, scope, filters):
             yield finding(
                 RULE.code,
                 scope,
@@ -34,14 +36,27 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _asks(node: ast.Compare) -> bool:
-    """Say whether a comparison is ``"rngs" in path`` or ``"rngs" not in path``."""
-    return (
-        len(node.ops) == 1
-        and isinstance(node.ops[0], ast.In | ast.NotIn)
-        and isinstance(node.left, ast.Constant)
-        and node.left.value == "rngs"
-    )
+def _asked(node: ast.Compare) -> ast.expr | None:
+    """Return the path, or its part, in ``"rngs" in path``, ``"rng" in str(part)`` and ``path[0] == "rngs"``."""
+    if len(node.ops) != 1:
+        return None
+    left, right = node.left, node.comparators[0]
+    if isinstance(node.ops[0], ast.In | ast.NotIn):
+        return _plain(right) if _names(left) else None
+    if not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return None
+    other = left if _names(right) else right if _names(left) else None
+    return _plain(other.value if isinstance(other, ast.Subscript) else other) if other is not None else None
+
+
+def _names(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value in {"rngs", "rng"}
+
+
+def _plain(node: ast.expr) -> ast.expr:
+    """Return what ``str`` makes a text of, or an expression itself."""
+    text = isinstance(node, ast.Call) and last_word(node.func) == "str" and len(node.args) == 1
+    return node.args[0] if text and isinstance(node, ast.Call) else node
 
 
 def _filters(context: Context) -> set[object]:
@@ -63,6 +78,8 @@ def _path(context: Context, node: ast.expr, scope: Scope, filters: set[object]) 
         return value.function in filters and next(iter(value.function.params.values()), None) is value
     while isinstance(value, Item):
         value = value.base
+    if isinstance(value, Each) and isinstance(value.base, Param):  # a part of the path
+        return value.base.function in filters and next(iter(value.base.function.params.values()), None) is value.base
     return isinstance(value, Each) and _flat(context, value.base, scope)
 
 

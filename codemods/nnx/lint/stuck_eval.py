@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, kinds_of, passed
-from codemods.nnx.lint.syntax import innermost_loop, inside
+from codemods.nnx.lint.syntax import constant, innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Param, Value
 
@@ -22,9 +22,9 @@ _MODES = (b"Dropout", b"BatchNorm", b"deterministic", b"use_running_average")
 def _check(context: Context) -> Iterator[Finding]:
     if not any(word in module.source.data for module in context.project.modules for word in _MODES):
         return
-    for event in context.bodies.named("eval"):
+    for event in context.bodies.named("eval", "set_attributes"):
         callee = event.value.callee
-        if event.used or event.node.args or event.node.keywords or not isinstance(callee, Attr) or in_test(event.scope):
+        if event.used or not _evaluates(event) or not isinstance(callee, Attr) or in_test(event.scope):
             continue
         kinds = kinds_of(context, callee.base, event.scope)
         if Kind.MODULE not in kinds and (kinds or not _is_model(event.node.func)):
@@ -40,6 +40,14 @@ def _check(context: Context) -> Iterator[Finding]:
                     "call train() before each epoch, or evaluate a view: nnx.view(model, deterministic=True)",
                 )
                 break
+
+
+def _evaluates(event: CallEvent) -> bool:
+    """Say whether a call is ``model.eval()``, or ``set_attributes`` with what that sets."""
+    if last_word(event.node.func) == "eval":
+        return not event.node.args and not event.node.keywords
+    flags = [constant(k.value) for k in event.node.keywords if k.arg in {"deterministic", "use_running_average"}]
+    return bool(flags) and not event.node.args and all(flag is True for flag in flags)
 
 
 def _is_model(node: ast.expr) -> bool:
@@ -87,6 +95,8 @@ def _stuck(context: Context, place: CallEvent, loop: ast.AST, model: str) -> boo
     trains = False
     for event in calls:
         word = _word(event)
+        if event is place and word == "set_attributes":
+            continue
         if word in {"train", "set_attributes", "set_mode", "clone", "view"}:
             return False
         reached = list(reach(context, event, 0, set()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -11,10 +12,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.attention_mode import ATTENTION, reached_in_mode, told
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import owner_class
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Item, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Unknown, Value
 
 _SAME = frozenset({"broadcast_to", "expand_dims", "reshape", "tile", "asarray"})
 
@@ -22,6 +23,7 @@ _SAME = frozenset({"broadcast_to", "expand_dims", "reshape", "tile", "asarray"})
 def _check(context: Context) -> Iterator[Finding]:
     if not any(module.source.mentions(b"init_cache") for module in context.project.modules):
         return
+    yield from _sliced(context)
     for event, name in foreign(context, "arange"):
         function = event.scope.function
         if not name.endswith("numpy.arange") or function is None or function.owner is None or in_test(event.scope):
@@ -40,15 +42,54 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def _sliced(context: Context) -> Iterator[Finding]:
+    """Yield the first rows of a table of positions, as many as there are tokens: ``self.pos[:tokens.shape[1]]``."""
+    for scope, node in each(context, ast.Subscript):
+        function = scope.function
+        if function is None or function.owner is None or in_test(scope) or not isinstance(node.ctx, ast.Load):
+            continue
+        whole = node.value
+        while isinstance(whole, ast.Attribute) and whole.attr in {"value", "T"}:
+            whole = whole.value
+        if not isinstance(whole, ast.Attribute) or not isinstance(whole.value, ast.Name):
+            continue
+        if not _POSITIONS.search(whole.attr) or scope.module.values.get(whole.value) is not function.self_param:
+            continue
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        cuts = [one for one in parts if isinstance(one, ast.Slice) and one.lower is None]
+        ends = [one.upper for one in cuts if one.upper is not None]
+        value = scope.module.values.get(ends[0]) if len(ends) == 1 else None
+        if value is None or not _length(value) or reached_in_mode(context, node, scope):
+            continue
+        if _decodes(context, function):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                "while the model decodes, each call has one token, and its position is 0 every time",
+                "begin where the cache ends, or take the positions as an argument",
+            )
+
+
+_POSITIONS = re.compile(r"(^|_)(pos|wpe|position)", re.I)
+
+
+def _length(size: Value) -> bool:
+    """Say whether a value is how many tokens an argument has: ``tokens.shape[1]``."""
+    if not isinstance(size, Item):
+        return False
+    index = size.index.node if isinstance(size.index, Unknown) else None
+    if size.index != Const(1) and not (isinstance(index, ast.expr) and constant(index) in (-1, -2)):
+        return False
+    return isinstance(size.base, Attr) and size.base.name == "shape"
+
+
 def _from_zero(event: CallEvent) -> bool:
     """Say whether the numbers are those of the positions of an argument: ``jnp.arange(tokens.shape[1])``."""
     args = event.value.args
     if event.value.starred or not args or (len(args) > 1 and args[0] != Const(0)) or len(args) > 2:
         return False
-    size = args[-1]
-    if not isinstance(size, Item) or size.index not in (Const(1), Const(-1), Const(-2)):
-        return False
-    return isinstance(size.base, Attr) and size.base.name == "shape"
+    return _length(args[-1])
 
 
 def _looked_up(context: Context, event: CallEvent) -> Iterator[ast.expr]:
@@ -81,11 +122,20 @@ def _decodes(context: Context, function: FunctionFacts) -> bool:
         return True
     owner = function.owner
     assert owner is not None
-    return any(
-        context.flow.calls.name(event) == ATTENTION and constant(keyword(event.node, "decode")) is True
-        for method in owner.methods.values()
-        for event in method.scope.module.calls_in(method.scope)
-    )
+    classes = [owner]
+    for cls in classes:
+        for method in cls.methods.values():
+            for event in context.bodies.calls.get(method.scope, ()):
+                if context.flow.calls.name(event) == ATTENTION:
+                    if constant(keyword(event.node, "decode")) is True:
+                        return True
+                elif method.name == "__init__" and len(classes) < _CLASSES:
+                    made = context.flow.classes.class_of(context.flow.here(event.value, event.scope))
+                    classes += [made] if made is not None and made not in classes else []
+    return False
+
+
+_CLASSES = 20  # of which a model is made
 
 
 def _handed_on(event: CallEvent, function: FunctionFacts) -> bool:

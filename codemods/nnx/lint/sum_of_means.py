@@ -10,10 +10,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.names import TREE_MAPS, last
+from codemods.nnx.lint.places import foreign, formula_of, in_test, written
+from codemods.nnx.lint.summed_twice import summed_twice
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.optimizer.gradients import gradient
+from codemods.nnx.values import Const, Item, Mapping, Value
 
 _MEANS = frozenset({"mean", "average", "nanmean"})
 # divisions by how many devices, shards or examples there are, wherever they stand
@@ -34,12 +37,23 @@ def _check(context: Context) -> Iterator[Finding]:
         axis = constant(argument(event.node, 1, "axis_name"))
         if _OTHER.search(str(axis)) or _BY_COUNT.search(event.scope.module.source.data):
             continue
-        given = event.node.args[0]
-        summed = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
-        mean = next((one for one in summed if _mean(context, one, event.scope)), None)
+        given, scope = _mapped(context, event)
+        given = written(context, given, scope)
+        value = scope.module.values.get(given)
+        if isinstance(value, Mapping) and isinstance(value.node, ast.Dict):
+            given = value.node
+        summed = [given]
+        if isinstance(given, ast.Tuple | ast.List):
+            summed = given.elts
+        elif isinstance(given, ast.Dict):
+            summed = given.values
+        mean = next((one for one in summed if _mean(context, one, scope) or _of_mean(context, one, scope)), None)
+        if any(node is event.node for _, node, _ in context.shared(summed_twice)):
+            continue  # NNX787 tells of it
         if mean is not None and not _divided(context, event):
             text = ast.unparse(mean)
-            shown = f"`{text}` is a mean, and psum" if len(text) < 40 else "this psum"
+            kind = "a mean" if _mean(context, mean, scope) else "the gradient or value of a mean"
+            shown = f"`{text}` is {kind}, and psum" if len(text) < 40 else "this psum"
             yield finding(
                 RULE.code,
                 event.scope,
@@ -59,6 +73,46 @@ def _mean(context: Context, node: ast.expr, scope: Scope) -> bool:
     if name.startswith("jax.numpy.") and last(name) in _MEANS:
         return len(node.args) == 1
     return not name and isinstance(node.func, ast.Attribute) and node.func.attr == "mean" and not node.args
+
+
+def _mapped(context: Context, event: CallEvent) -> tuple[ast.expr, Scope]:
+    """Return what is summed, and where it stands: of ``tree.map(lambda g: psum(g, axis), grads)`` the tree."""
+    given, function = event.node.args[0], event.scope.function
+    outer = event.scope.parent
+    if function is not None and isinstance(function.node, ast.Lambda) and outer is not None:
+        if isinstance(given, ast.Name) and [*function.params] == [given.id]:
+            for call in context.bodies.calls.get(outer, ()):
+                if len(call.node.args) == 2 and call.node.args[0] is function.node:
+                    if context.flow.calls.name(call) in TREE_MAPS:
+                        return call.node.args[1], outer
+    return given, event.scope
+
+
+def _of_mean(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is what ``value_and_grad`` gives of a function that returns a mean, or a part of it."""
+    value, flow = scope.module.values.get(node), context.flow
+    if value is None or isinstance(node, ast.Subscript):
+        return False
+    found = gradient(flow, flow.here(value, scope))
+    if found is None:
+        return False
+    functions = [one.function for one, _ in flow.calls.invoked(found.call) if one.gradient]
+    formula = formula_of(context, functions[0]) if len(functions) == 1 else None
+    if isinstance(formula, ast.Tuple) and formula.elts:
+        both = last(flow.calls.callee_name(found.transform)) == "value_and_grad"
+        if _place(value) not in (([0, 0], [1]) if both else ([0],)):
+            return False  # what is returned beside the value
+        formula = formula.elts[0]
+    return formula is not None and _mean(context, formula, functions[0].scope)
+
+
+def _place(value: Value) -> list[object]:
+    """Return which part of what a call gives a value is."""
+    found: list[object] = []
+    while isinstance(value, Item) and isinstance(value.index, Const):
+        found.insert(0, value.index.value)
+        value = value.base
+    return found
 
 
 def _divided(context: Context, event: CallEvent) -> bool:

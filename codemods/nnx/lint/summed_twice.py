@@ -12,7 +12,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import in_test, written
+from codemods.nnx.lint.places import formula_of, in_test, written
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
@@ -27,6 +27,20 @@ _REDUCING = frozenset({"pmean", "psum"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for function, node, word in context.shared(summed_twice):
+        yield finding(
+            RULE.code,
+            function.scope,
+            node,
+            "the gradients of what all devices share are summed over them already: "
+            + ("the mean divides nothing" if word == "pmean" else "here they are summed once more"),
+            "take the mean of the loss, before the gradient: jax.lax.pmean(loss, axis) in the function of the loss",
+        )
+
+
+def summed_twice(context: Context) -> list[tuple[FunctionFacts, ast.AST, str]]:
+    """Return the means and sums over devices of what is summed over them, with the functions and their names."""
+    found: list[tuple[FunctionFacts, ast.AST, str]] = []
     for root in context.traced.roots:
         if root.transform != "jax.shard_map" or root.partial or in_test(root.scope):
             continue
@@ -38,7 +52,8 @@ def _check(context: Context) -> Iterator[Finding]:
         names = [*function.params][int(root.bound) :]
         whole = {one for one, spec in zip(names, specs.elts, strict=False) if _replicated(context, root, spec)}
         if function.scope.module in context.asked and len(names) == len(specs.elts):
-            yield from _averaged(context, function, whole)
+            found += _averaged(context, function, whole)
+    return found
 
 
 def _replicated(context: Context, root: Root, spec: ast.expr) -> bool:
@@ -47,7 +62,9 @@ def _replicated(context: Context, root: Root, spec: ast.expr) -> bool:
     return isinstance(made, ast.Call) and not made.args and last_word(made.func) in {"P", "PartitionSpec"}
 
 
-def _averaged(context: Context, function: FunctionFacts, whole: set[str]) -> Iterator[Finding]:
+def _averaged(
+    context: Context, function: FunctionFacts, whole: set[str]
+) -> Iterator[tuple[FunctionFacts, ast.AST, str]]:
     """Yield the means and sums over devices of gradients with respect to replicated parameters."""
     grads: dict[str, bool] = {}
     plain: dict[ast.AST, bool] = {}
@@ -68,18 +85,13 @@ def _averaged(context: Context, function: FunctionFacts, whole: set[str]) -> Ite
     divides = any(isinstance(n, ast.Div) for n in ast.walk(function.node))
     for node in context.bodies.nodes(function.scope) if grads or plain else ():
         word, given = _over_devices(node)
+        if not word and isinstance(node, ast.Call):
+            word, given = _by_helper(context, node, function)
         known = {grads[n.id] for n in given if isinstance(n, ast.Name) and n.id in grads}
         known |= {plain[n] for n in given if n in plain}
         if not known or (not all(known) and (word == "pmean" or divides)):
             continue
-        yield finding(
-            RULE.code,
-            function.scope,
-            node,
-            "the gradients of what all devices share are summed over them already: "
-            + ("the mean divides nothing" if word == "pmean" else "here they are summed once more"),
-            "take the mean of the loss, before the gradient: jax.lax.pmean(loss, axis) in the function of the loss",
-        )
+        yield function, node, word
 
 
 def _local(context: Context, event: CallEvent, whole: set[str]) -> tuple[str, bool]:
@@ -147,6 +159,24 @@ def _over_devices(node: ast.AST) -> tuple[str, list[ast.expr]]:
     if word not in _REDUCING or len(params) != 1 or not isinstance(first, ast.Name) or first.id != params[0].arg:
         return "", []
     return word, parts
+
+
+def _by_helper(context: Context, node: ast.Call, function: FunctionFacts) -> tuple[str, list[ast.expr]]:
+    """Return the same as :func:`_over_devices` of a call of a function that gives the mean or sum of its argument."""
+    value = function.scope.module.values.get(node)
+    if not isinstance(value, Call) or value.starred or not node.args:
+        return "", []
+    callees = context.flow.calls.callables(context.flow.follow(context.flow.here(value, function.scope), value.callee))
+    if len(callees) != 1 or callees[0].args or callees[0].keywords:
+        return "", []
+    helper = callees[0].function
+    formula = formula_of(context, helper)
+    word, given = _over_devices(formula) if formula is not None else ("", [])
+    params = list(helper.params)[int(helper.self_param is not None) :]
+    if len(given) != 1 or not isinstance(given[0], ast.Name) or given[0].id not in params:
+        return "", []
+    place = params.index(given[0].id)
+    return (word, [node.args[place]]) if place < len(node.args) else ("", [])
 
 
 RULE = lint_rule(

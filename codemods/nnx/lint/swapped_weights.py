@@ -61,10 +61,17 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         size = _number(context, step, event.scope)
         parts = [_Part(0, size), _Part(1, 1 - size)] if size is not None else []
-        if (
-            _average(context, event, [new, old], parts, homes.get(event.node)) == 1
-            and 1 - _LITTLE <= parts[0].weight < 1
-        ):
+        average = _average(context, event, [new, old], parts, homes.get(event.node))
+        if average == 0 and 0 < parts[0].weight <= _LITTLE:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the average `{ast.unparse(new)}` stands where the new values belong: it keeps "
+                f"{parts[0].weight:.3g} of itself",
+                "give it the new values first: optax.incremental_update(new, average, step_size)",
+            )
+        if average == 1 and 1 - _LITTLE <= parts[0].weight < 1:
             yield finding(
                 RULE.code,
                 event.scope,

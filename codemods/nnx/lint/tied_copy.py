@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, resolved
+from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -80,6 +81,8 @@ def _copied(context: Context, function: FunctionFacts, node: ast.Assign) -> ast.
         return None
     value = _same_array(value)
     inner = _turned(value)
+    if isinstance(inner, ast.Name):
+        inner = made_by(context, inner, scope) or inner
     straight = inner is None
     matrix = _variable(inner if inner is not None else value)
     if matrix is None:

@@ -16,7 +16,11 @@ from codemods.nnx.lint.places import compiled_roots, jit_of, scopes
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Function, Param
 
-_CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic"})
+_CLOCKS = frozenset(
+    {"time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "time.perf_counter_ns", "time.monotonic_ns",
+     "timeit.default_timer"}
+)  # fmt: skip
+_READING = frozenset(name.rpartition(".")[2] for name in _CLOCKS)
 _WAITING = frozenset(
     {"block_until_ready", "device_get", "item", "tolist", "float", "int", "print", "asarray", "array", "info", "log",
      "effects_barrier", "allclose", "assert_allclose", "compute"}
@@ -206,11 +210,7 @@ def starts(context: Context, scope: Scope) -> dict[str, list[int]]:
         statement = event.statement
         func = event.node.func
         word = last_word(func)
-        if (
-            word in {"time", "perf_counter", "monotonic"}
-            and isinstance(statement, ast.Assign)
-            and statement.value is event.node
-        ):
+        if word in _READING and isinstance(statement, ast.Assign) and statement.value is event.node:
             if clock(context, event.node, scope):
                 for target in statement.targets:
                     if isinstance(target, _NAMES):

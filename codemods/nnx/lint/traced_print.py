@@ -12,6 +12,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.places import foreign, in_test, traced_calls
+from codemods.nnx.lint.syntax import operands
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr
@@ -42,15 +43,39 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue  # whoever reads what a test prints may want the tracer
             if name != "builtins.print" and _tells_of_trace(event):
                 continue
-            if any(context.taint.node_holds(argument, event.scope) for argument in arguments):
+            parts = [part for argument in arguments for part in _parts(argument)]
+            if any(context.taint.node_holds(part, event.scope) for part in parts):
                 yield finding(
                     RULE.code,
                     event.scope,
                     event.node,
                     "prints a tracer, once per compilation, and not the value at every call",
                     "use jax.debug.print",
-                    _fix(context, event) if name == "builtins.print" else None,
+                    _fix(context, event) if name == "builtins.print" and parts == arguments else None,
                 )
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """Return what a text is put together of: ``x`` of ``"x = " + str(x)``, ``"x = %s" % x`` and ``"{}".format(x)``."""
+    found: list[ast.expr] = []
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in {"str", "repr"}:
+            waiting += one.args
+        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and _is_text(one.func.value):
+            waiting += [*one.args, *(k.value for k in one.keywords)] if one.func.attr == "format" else []
+        elif isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod) and _is_text(one.left):
+            waiting += one.right.elts if isinstance(one.right, ast.Tuple) else [one.right]
+        elif len(terms := operands(one, ast.Add)) > 1 and any(map(_is_text, terms)):
+            waiting += terms
+        else:
+            found.append(one)
+    return found
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _tells_of_trace(event: CallEvent) -> bool:

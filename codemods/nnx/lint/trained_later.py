@@ -11,6 +11,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.places import callers_of, foreign, kinds_of
 from codemods.nnx.lint.syntax import inside
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Item, Param, Value
 
 _TRAINING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax.nnx.update"})
@@ -32,7 +33,25 @@ def trained_later(context: Context, owner: Value, event: CallEvent) -> bool:
     if cls is not None and "flax.nnx.Module" in context.flow.classes.mro(cls)[1]:  # an instance is, with what it holds
         classes = {context.flow.classes.class_of(one) for one in known}
         return bool(classes & {cls, *context.flow.classes.heirs(cls)})
-    return any(_behind(context, event, node, scope, 0) for one in own for node, scope in known.get(one, ()))
+    if any(_behind(context, event, node, scope, 0) for one in own for node, scope in known.get(one, ())):
+        return True
+    if function is None or not isinstance(owner, Attr) or owner.base is not function.self_param:
+        return False
+    made = {one.value for one in own if isinstance(one.value, Call)}  # for each object of the class, by one call
+    methods = {scope.function for one, pairs in known.items() if one.value in made for _, scope in pairs}
+    called = {last_word(one.node.func) for one in context.bodies.calls.get(event.scope, ())}  # perhaps before
+    return not _compiled_again(event, function) and any(
+        one is not None and one.name not in called and _same_class(one, function) for one in methods
+    )
+
+
+def _compiled_again(event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether an attribute gets compiled code at several places of a class, or it is not known what gets it."""
+    statement = event.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
+    if not isinstance(target, ast.Attribute) or function.owner is None:
+        return True
+    return len(function.owner.stores.get(target.attr, ())) != 1
 
 
 def _origins(context: Context, bound: Bound) -> set[Bound]:

@@ -157,7 +157,7 @@ def _alone(event: CallEvent) -> bool:
 
 def _climbs(context: Context, names: list[str], parts: list[Bound]) -> bool:
     """Say whether a chain scales gradients by positive numbers only."""
-    if not any(one in _SCALING for one in names) or not set(names) <= _SCALING | _CLIPPING | {"scale"} | _PLAIN:
+    if not any(one in _SCALING for one in names) or not set(names) <= _ALLOWED:
         return False
     rates = [
         p.value.argument(0, "step_size")
@@ -169,9 +169,31 @@ def _climbs(context: Context, names: list[str], parts: list[Bound]) -> bool:
         for r, p in zip(rates, [p for p, n in zip(parts, names, strict=True) if n == "scale"], strict=True)
         if r is not None
     ]
-    return bool(found) and all(
-        isinstance(one, Const) and isinstance(one.value, int | float) and one.value > 0 for one in found
+    plans = [p for p, n in zip(parts, names, strict=True) if n == "scale_by_schedule"]
+    return (
+        bool(found or plans)
+        and all(_rises(context, p) for p in plans)
+        and all(isinstance(one, Const) and isinstance(one.value, int | float) and one.value > 0 for one in found)
     )
+
+
+_ALLOWED = _SCALING | _CLIPPING | {"scale", "scale_by_schedule", "add_decayed_weights"} | _PLAIN
+_FIRST_VALUES = {"init_value", "peak_value", "value"}
+
+
+def _rises(context: Context, part: Bound) -> bool:
+    """Say whether a part of a chain scales by a schedule of optax between positive numbers."""
+    given = part.value.argument(0, "step_size_fn") if isinstance(part.value, Call) else None
+    made = context.flow.follow(part, given) if given is not None else None
+    if made is None or not isinstance(made.value, Call) or made.value.starred:
+        return False
+    home, _, word = context.flow.calls.callee_name(made).rpartition(".")
+    if not home.startswith("optax") or not word.endswith("_schedule"):
+        return False
+    rates = [*made.value.args[:1], *(value for key, value in made.value.keywords if key in _FIRST_VALUES)]
+    known = [context.flow.follow(made, rate).value for rate in rates]
+    numbers = [one.value for one in known if isinstance(one, Const) and isinstance(one.value, int | float)]
+    return len(numbers) == len(known) and any(numbers) and all(number >= 0 for number in numbers)
 
 
 def _keys(context: Context, event: CallEvent, transforms: Value | None) -> set[object] | None:
@@ -193,11 +215,30 @@ def _labels(found: Bound) -> list[str]:
             text
             for n in ast.walk(node)
             if isinstance(n, ast.Return) and n.value is not None
-            for text in _texts(n.value)
+            for text in _texts(_made_of(node, n.value))
         ]
     if isinstance(value, Mapping) and isinstance(value.node, ast.expr):
         return [*_texts(value.node)]
     return []
+
+
+def _made_of(function: ast.AST, node: ast.expr) -> ast.expr:
+    """Return the only expression that a variable of a function is assigned, also inside ``unflatten_dict``."""
+    if isinstance(node, ast.Call) and last_word(node.func) == "unflatten_dict" and node.args:
+        node = node.args[0]
+    if not isinstance(node, ast.Name):
+        return node
+    bound = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == node.id and not _loaded(n)]
+    made = [
+        n.value
+        for n in ast.walk(function)
+        if isinstance(n, ast.Assign) and len(n.targets) == 1 and n.targets[0] in bound
+    ]
+    return made[0] if len(made) == len(bound) == 1 else node
+
+
+def _loaded(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
 
 
 def _texts(node: ast.expr) -> Iterator[str]:

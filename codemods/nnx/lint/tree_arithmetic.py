@@ -47,6 +47,8 @@ def _check(context: Context) -> Iterator[Finding]:
         parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
         names = [part for part in parts if _like_tree(named(part))]
         found: ast.expr | None = next((part for part in names if _dict(context, part, scope)), None)
+        if found is None and isinstance(node, ast.AugAssign) and _summed(scope, node.target):
+            found = node.target
         what, help = (
             "a dict or a state" if nnx else "a dict",
             "use jax.tree.map(lambda p, g: p - rate * g, params, grads)",
@@ -73,6 +75,14 @@ def _check(context: Context) -> Iterator[Finding]:
 def _like_tree(name: str) -> bool:
     """Say whether a name may be that of a tree of parameters."""
     return _TREES.search(name) is not None
+
+
+def _summed(scope: Scope, target: ast.expr) -> bool:
+    """Say whether what a statement adds to is a variable that is a dict wherever it is bound otherwise."""
+    if not isinstance(target, ast.Name) or not _like_tree(target.id) or target.id in scope.globals:
+        return False
+    values = [one for one in scope.bindings.get(target.id, ()) if not isinstance(one, Changed)]
+    return bool(values) and all(isinstance(one, Mapping) for one in values)
 
 
 def _of_trees(scope: Scope) -> bool:

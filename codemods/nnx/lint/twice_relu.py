@@ -42,7 +42,7 @@ _DEPTH = 6
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"relu" in module.source.data for module in context.project.modules):
+    if not any(w in module.source.data for module in context.project.modules for w in (b"relu", b"maximum(")):
         return
     told: set[ast.AST] = set()
     for event, name in foreign(context, "hessian", "grad", "jacfwd", "jacrev", "jacobian", "jvp"):
@@ -186,6 +186,8 @@ class _Pieces:
                 return False
             if isinstance(node, ast.Name | ast.Attribute) and last_word(node) in _RELU:
                 self.bend = self.bend or (function, node)
+            if isinstance(node, ast.Call) and _rectifies(node):
+                self.bend = self.bend or (function, node)
             if isinstance(node, ast.Compare | ast.IfExp) and names_in(node) & varied:
                 return False
             if isinstance(node, ast.Call) and not self._call(function, node, varied, depth):
@@ -211,7 +213,7 @@ class _Pieces:
         if name:
             if word in _PRODUCTS and sum(bool(names_in(one) & varied) for one in node.args) > 1:
                 return False
-            return word in _STRAIGHT or word in _RELU
+            return word in _STRAIGHT or word in _RELU or _rectifies(node)
         callee = context.flow.follow(here, value.callee)
         if isinstance(node.func, ast.Call):  # nn.Dense(8)(x)
             return last(context.flow.calls.callee_name(callee)) in _LAYERS
@@ -220,7 +222,7 @@ class _Pieces:
         sources = context.sources.originals(callee)
         names = {last(context.flow.calls.callee_name(one)) for one in sources}
         if sources and names <= _LAYERS:
-            return True
+            return all(self._in_sequence(one, function, node) for one in sources)
         invoked = [one for one, _ in context.flow.calls.invoked(here)]
         if invoked:
             return all(self._entered(one.function, node, depth) for one in invoked)
@@ -230,6 +232,19 @@ class _Pieces:
         if function.owner is not None and _of_layers(function.owner.node):
             return isinstance(node.func, ast.Name | ast.Attribute | ast.Subscript) and not _ACTIVATION.search(word)
         return isinstance(node.func, ast.Attribute) and word in _STRAIGHT
+
+    def _in_sequence(self, layers: Bound, function: FunctionFacts, node: ast.Call) -> bool:
+        """Say whether the activations among the layers of a Sequential are straight pieces."""
+        value = layers.value
+        if not isinstance(value, Call) or last(self._context.flow.calls.callee_name(layers)) != "Sequential":
+            return True
+        for part in value.args:
+            inner = self._context.flow.follow(layers, part).value
+            if isinstance(inner, Ref) and last(inner.name) in _RELU:
+                self.bend = self.bend or (function, node)
+            elif not isinstance(inner, Call) and not (isinstance(inner, Ref) and last(inner.name) in _STRAIGHT):
+                return False
+        return not value.starred
 
     def _applied(self, callee: Bound, word: str) -> Bound | None:
         """Return the model of ``model.apply(params, x)``."""
@@ -241,6 +256,11 @@ class _Pieces:
         if function.owner is not None and not _of_layers(function.owner.node):
             return False
         return self.straight(function, given, depth + 1)
+
+
+def _rectifies(node: ast.Call) -> bool:
+    """Say whether a call is ``jnp.maximum(x, 0)``."""
+    return last_word(node.func) == "maximum" and len(node.args) == 2 and any(constant(one) == 0 for one in node.args)
 
 
 def _changes(context: Context, decorator: Value, function: FunctionFacts) -> bool:

@@ -118,9 +118,18 @@ def _changed(context: Context, cls: ClassFacts, field: str, left_out: set[str]) 
         if value is not None and _in_loop(context, event, value):
             return True
         same = tuple(sorted(f"{name}={ast.unparse(one)}" for name, one in given.items() if name not in left_out))
-        if value is None or isinstance(value, ast.Constant):
-            made.setdefault(same, set()).add(ast.unparse(value) if value is not None else "")
+        if value is None:
+            made.setdefault(same, set()).add(_default(cls, field))
+        elif isinstance(value, ast.Constant):
+            made.setdefault(same, set()).add(ast.unparse(value))
     return any(len(values - {""}) > 1 for values in made.values())
+
+
+def _default(cls: ClassFacts, field: str) -> str:
+    """Return the text of the constant that a field is where nothing is given for it; nothing for others."""
+    made = cls.scope.env.get(field)
+    default = made.keyword("default") if isinstance(made, Call) else None
+    return repr(default.value) if isinstance(default, Const) else ""
 
 
 def _in_loop(context: Context, event: CallEvent, value: ast.expr) -> bool:

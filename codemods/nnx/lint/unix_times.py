@@ -29,9 +29,10 @@ _DATES = frozenset({"numpy.datetime64", "pandas.date_range", "pandas.to_datetime
 _CONVERSIONS = {"jax.numpy.asarray": 1, "jax.numpy.array": 1}
 _NARROW = frozenset({"float32", "bfloat16", "float16"})
 _HOST = frozenset({"array", "asarray", "sort", "concatenate", "cumsum", "arange", "linspace", "float64", "copy", "list",
-                   "sorted", "float", "full"})  # fmt: skip
+                   "sorted", "float", "full", "int64"})  # fmt: skip
 _PARTS = frozenset({"min", "max", "mean", "reshape", "ravel", "flatten", "squeeze", "copy"})
 _DEPTH = 8
+_INT32 = 2**31  # from here on integers become others where JAX makes int32 of int64
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -51,8 +52,9 @@ def _check(context: Context) -> Iterator[Finding]:
         yield finding(
             RULE.code,
             *found,
-            "seconds since 1970 need 31 bits and float32 has 24: these times are rounded to two minutes",
-            "subtract the first time in float64 of NumPy, before the array goes to JAX: jnp.asarray(t - t[0])",
+            "times since 1970 need 31 bits in seconds, and float32 has 24: these are rounded to two minutes, or cut "
+            "off as int32",
+            "subtract the first time in NumPy, before the array goes to JAX: jnp.asarray(t - t[0])",
             related=[(given, "a difference of such times")] if scope.module is found[0].module else [],
         )
 
@@ -141,7 +143,7 @@ class _Times:
         Args:
             bound: the value.
             depth: how many steps it was followed.
-            floats: whether it must be known not to be an integer.
+            floats: whether it must be known not to be an integer that int32 holds.
         """
         if depth > _DEPTH:
             return False
@@ -168,7 +170,7 @@ class _Times:
         if isinstance(value, Const) and isinstance(value.value, int | float):
             known = frozenset({value.value})
         if known:
-            return all(_is_time(one) and (not floats or isinstance(one, float)) for one in known)
+            return all(_is_time(one) and (not floats or isinstance(one, float) or one >= _INT32) for one in known)
         if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):
             return self._sum(source, value.node, scope, depth, floats)
         return isinstance(value, Call) and self._call(source, value, depth, floats)

@@ -14,7 +14,7 @@ from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.names import TREE_MAPS
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, written
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, Sequence, Value
 
@@ -50,6 +50,16 @@ def _mapped(context: Context, event: CallEvent) -> Iterator[Finding]:
         return
     keys = _keys(context, event, first[1])
     for node, value in others:
+        if _none(context, event, node, value):
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"`{event.scope.module.source.text(node)}` is None here, in the first round at least, and None is a "
+                "tree without leaves",
+                "begin with zeros: jax.tree.map(jnp.zeros_like, params)",
+            )
+            return
         wanted = _keys(context, event, value)
         if keys is not None and wanted is not None and keys != wanted:
             texts = [event.scope.module.source.text(one) for one in (first[0], node)]
@@ -168,7 +178,7 @@ def _scanned(context: Context, event: CallEvent, xs: Value) -> Iterator[Finding]
     made: dict[int, ast.expr] = {}
     for node, part in zip(nodes, parts, strict=True):
         wrong = None
-        base, less = _cut(home, node)
+        base, less = _cut(home, _unpacked(context, node, home))
         if base is not None:
             before = cut.setdefault(base, (less, node))
             wrong = before[1] if before[0] != less else None
@@ -186,6 +196,25 @@ def _scanned(context: Context, event: CallEvent, xs: Value) -> Iterator[Finding]
                 "cut them to one length, as in (x[:-1], x[1:])",
             )
             return
+
+
+def _unpacked(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+    """Return what a variable is, which is bound once: ``x[:-1]`` of ``inputs, targets = x[:-1], x``."""
+    made = written(context, node, scope)
+    if isinstance(made, ast.Subscript) or not isinstance(node, ast.Name):
+        return made
+    names = context.bodies.names(scope).get(node.id, ())
+    stores = [n for n in names if isinstance(n.ctx, ast.Store)]
+    for one in context.bodies.nodes(scope) if len(stores) == 1 else ():
+        if not isinstance(one, ast.Assign) or len(one.targets) != 1 or one.lineno >= node.lineno:
+            continue
+        target, value = one.targets[0], one.value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and stores[0] in target.elts:
+            part = value.elts[target.elts.index(stores[0])] if len(target.elts) == len(value.elts) else node
+            read = [n for name in names_in(part) for n in context.bodies.names(scope).get(name, ())]
+            later = any(isinstance(n.ctx, ast.Store) and n.lineno >= one.lineno for n in read)
+            return part if isinstance(part, ast.Subscript | ast.Name) and not later else node
+    return node
 
 
 def _cut(scope: Scope, node: ast.expr) -> tuple[Value | None, int]:

@@ -21,17 +21,19 @@ _MAKERS = frozenset(
 )  # fmt: skip
 _OPTIONS = ("kernel_init", "bias_init", "embedding_init", "scale_init", "recurrent_kernel_init", "out_kernel_init")
 _LAYERS = ("Linear", "LinearGeneral", "Einsum", "Embed", "Conv", "ConvTranspose", "LayerNorm", "RMSNorm", "BatchNorm",
-           "GroupNorm", "LSTMCell", "GRUCell", "SimpleCell", "MultiHeadAttention")  # fmt: skip
+           "GroupNorm", "LSTMCell", "GRUCell", "SimpleCell", "MultiHeadAttention", "Dense", "DenseGeneral")  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *_LAYERS):
-        if name.removeprefix("flax.nnx.") not in _LAYERS or context.bodies.guarded(event.node, event.scope):
+        package, _, layer = name.rpartition(".")
+        if package not in {"flax.nnx", "flax.linen"} or layer not in _LAYERS:
+            continue
+        if context.bodies.guarded(event.node, event.scope):
             continue
         for keyword, node in ((k.arg, k.value) for k in event.node.keywords):
             value = event.value.keyword(keyword) if keyword in _OPTIONS else None
-            made = context.flow.resolve(context.flow.here(value, event.scope)).value if value is not None else None
-            if isinstance(made, Ref) and made.name.startswith(_HOMES) and last(made.name) in _MAKERS:
+            if value is not None and _maker(context, value, event.scope):
                 text = event.scope.module.source.text(node)
                 yield finding(
                     RULE.code,
@@ -40,6 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{text}` makes an initializer when it is called, and is none itself",
                     f"call it: {text}()",
                 )
+    yield from _parameters(context)
     for event, name in foreign(context, *_MAKERS):
         if name.startswith(_HOMES) and event.value.args and _key(context, event.value.args[0], event.scope):
             text = event.scope.module.source.text(event.node.func)
@@ -51,6 +54,36 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{text}` takes no key: it makes the initializer that takes one",
                     f"call it first: {text}()(key, shape)",
                 )
+
+
+def _parameters(context: Context) -> Iterator[Finding]:
+    """Find the makers that the method ``param`` of a Linen module gets."""
+    for event in context.bodies.named("param"):
+        function = event.scope.function
+        callee = event.value.callee
+        if function is None or len(event.node.args) < 2 or event.value.starred or not isinstance(callee, Attr):
+            continue
+        if callee.base is not function.self_param or context.bodies.guarded(event.node, event.scope):
+            continue
+        if function.owner is not None and "flax.linen.Module" in context.flow.classes.mro(function.owner)[1]:
+            if _maker(context, event.value.args[1], event.scope):
+                text = event.scope.module.source.text(event.node.args[1])
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node.args[1],
+                    f"`{text}` makes an initializer when it is called, and is none itself",
+                    f"call it: {text}()",
+                )
+
+
+def _maker(context: Context, value: Value, scope: Scope) -> bool:
+    """Say whether a value is a maker of initializers on every way that is known, the default of a parameter too."""
+    made = list(context.sources.originals(context.flow.here(value, scope)))
+    return bool(made) and all(
+        isinstance(one.value, Ref) and one.value.name.startswith(_HOMES) and last(one.value.name) in _MAKERS
+        for one in made
+    )
 
 
 def _key(context: Context, value: Value, scope: Scope) -> bool:

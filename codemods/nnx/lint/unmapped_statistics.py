@@ -154,6 +154,8 @@ def averages(context: Context, made: Bound, depth: int = 0) -> bool:
     if flow.calls.callee_name(made) == "flax.nnx.BatchNorm":
         assert isinstance(made.value, Call)
         return constant(keyword(made.value.node, "use_running_average")) is not True
+    if flow.calls.callee_name(made) == "flax.nnx.Sequential" and isinstance(made.value, Call) and depth < 3:
+        return any(averages(context, flow.follow(made, layer), depth + 1) for layer in made.value.args)
     cls = flow.classes.class_of(made)
     return cls is not None and depth < 3 and _holds(context, cls, depth)
 
@@ -166,12 +168,21 @@ def _holds(context: Context, cls: ClassFacts, depth: int) -> bool:
             assert call is not None
             used = any(
                 isinstance(e.value.callee, Attr) and e.value.callee.name == name and not e.node.keywords
-                for e in context.bodies.calls.get(call.scope, ())
+                for method in (call, *_helpers(context, cls, call))
+                for e in context.bodies.calls.get(method.scope, ())
             )
             for function, value in stores if used else ():
                 if averages(context, flow.resolve(flow.here(value, function.scope)), depth + 1):
                     return True
     return False
+
+
+def _helpers(context: Context, cls: ClassFacts, call: FunctionFacts) -> list[FunctionFacts]:
+    """Return the methods that the call method of a module calls of its own object, wherever it is called."""
+    callees = [event.value.callee for event in context.bodies.calls.get(call.scope, ())]
+    names = [one.name for one in callees if isinstance(one, Attr) and one.base is call.self_param]
+    found = [context.flow.classes.method(cls, name) for name in names]
+    return [one for one in found if one is not None and one is not call]
 
 
 RULE = lint_rule(

@@ -93,8 +93,20 @@ def _losses(context: Context) -> Iterator[_Compared]:
         if not name.startswith("jax.numpy.") or array is None or indices is None:
             continue
         made, chosen = written(context, array, event.scope), _without_axis(written(context, indices, event.scope))
+        if chosen is None and isinstance(made, ast.Call) and last_word(made.func) == "log_softmax" and made.args:
+            both = [_all_but_last(one, number) for one, number in ((made.args[0], 2), (indices, 3))]
+            if both[0] is not None and both[1] is not None:
+                yield _Compared(event.scope, event.node, both[0], both[1])
         if isinstance(made, ast.Call) and last_word(made.func) == "log_softmax" and made.args and chosen is not None:
             yield _Compared(event.scope, event.node, made.args[0], chosen)
+
+
+def _all_but_last(node: ast.expr, number: int) -> ast.expr | None:
+    """Return x in ``x[:, :-1]``, with as many parts of the index, of which others but these two are None."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
+        return None
+    parts = [ast.unparse(one) for one in node.slice.elts]
+    return node.value if len(parts) == number and parts[:2] == [":", ":-1"] and set(parts[2:]) <= {"None"} else None
 
 
 def _without_axis(node: ast.expr) -> ast.expr | None:

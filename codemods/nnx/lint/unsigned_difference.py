@@ -35,7 +35,7 @@ _JOINED = frozenset({"stack", "concatenate", "vstack", "hstack"})
 _HOMES = ("jax.numpy", "numpy", "jax.lax", "jax")
 _NARROW = 16  # bits: wider ones count something more often than not, and the later count is the larger
 _HASHES = re.compile(r"hash|crc|rng|prng|random|threefry|murmur|checksum|modul|wrap", re.I)
-_WORD = re.compile(rb"\buint(?:8|16|32|64)\b|random\.bits\b")
+_WORD = re.compile(rb"\buint(?:8|16|32|64)\b|random\.bits\b|Image\.open\(|\bimread\(")
 _DEPTH = 12
 
 
@@ -171,7 +171,11 @@ class _Unsigned:
     def _call(self, source: Bound, value: Call, depth: int) -> int | None:
         name = self._context.flow.calls.callee_name(source)
         home, _, word = name.rpartition(".")
+        if name == "cv2.imread" and len(value.args) == 1 and not value.keywords:
+            return 8
         if not name and isinstance(value.callee, Attr):
+            if value.callee.name == "convert":
+                return 8 if self._opened(source, value) else None
             return self._method(source, value, value.callee, depth)
         if name in _DRAWN:
             given = value.argument(_DRAWN[name], "dtype")
@@ -190,6 +194,15 @@ class _Unsigned:
             parts = [self._of(self._context.flow.with_value(source, item), depth + 1) for item in first.items]
             return max((one or 0 for one in parts), default=None) if None not in parts else None
         return self._of(self._context.flow.with_value(source, first), depth + 1) if word in _ALIKE else None
+
+    def _opened(self, source: Bound, value: Call) -> bool:
+        """Say whether a call is ``PIL.Image.open(path).convert("RGB")``, of which NumPy makes an array of bytes."""
+        flow = self._context.flow
+        mode = value.args[0] if len(value.args) == 1 else None
+        if not isinstance(value.callee, Attr) or not isinstance(mode, Const):
+            return False
+        opened = flow.with_value(source, value.callee.base)
+        return mode.value in {"L", "RGB", "RGBA"} and flow.calls.callee_name(opened) == "PIL.Image.open"
 
     def _method(self, source: Bound, value: Call, callee: Attr, depth: int) -> int | None:
         if callee.name in {"astype", "view"}:

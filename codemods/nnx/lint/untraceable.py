@@ -13,7 +13,7 @@ from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.applied import on_object
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
-from codemods.nnx.lint.names import BODIES, last
+from codemods.nnx.lint.names import ARRAY_FUNCTIONS, BODIES, last
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.syntax import constant, one_of
@@ -297,7 +297,7 @@ def _kind(context: Context, bound: Bound) -> str:
         ways = context.sources.of(found)
         kinds = {"" if isinstance(one.value, Round) else _kind(context, one) for one in ways}
         return kinds.pop() if len(kinds) == 1 else ""
-    if isinstance(found.value, Function):
+    if isinstance(found.value, Function) or (isinstance(found.value, Ref) and _of_jax(found.value.name)):
         return "a function"
     if _text(context, found):
         return "a text"
@@ -321,6 +321,14 @@ def _kind(context: Context, bound: Bound) -> str:
     if _registered(context, maker.facts):
         return ""
     return f"an object of the class `{maker.facts.name}`"
+
+
+def _of_jax(name: str) -> bool:
+    """Say whether a name is that of a function of arrays, such as an activation."""
+    home, _, word = name.rpartition(".")
+    if home in {"jax.nn", "flax.nnx", "flax.linen"}:
+        return word in ARRAY_FUNCTIONS
+    return home == "jax.numpy" and word in {"sin", "cos", "tanh", "exp", "log", "sqrt", "square", "abs", "sum", "mean"}
 
 
 def _given_tree(context: Context, made: Bound, cls: ClassFacts, field: str) -> bool:

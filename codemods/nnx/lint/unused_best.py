@@ -11,8 +11,9 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import inside
+from codemods.nnx.nodes import last_word
 
 _BEST = re.compile(r"(^|_)(best|optimal|lowest)(_|$)", re.I)
 _COPIES = frozenset({"copy.deepcopy", "flax.nnx.state", "flax.nnx.split", "flax.nnx.clone", "flax.nnx.as_pure",
@@ -20,6 +21,7 @@ _COPIES = frozenset({"copy.deepcopy", "flax.nnx.state", "flax.nnx.split", "flax.
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _named(context)
     for event, name in foreign(context, *{name.rpartition(".")[2] for name in _COPIES}):
         if name not in _COPIES or in_test(event.scope):
             continue
@@ -33,6 +35,47 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{kept}` is never used: what goes on after the training are the last weights, and not the best ones",
             f"put them back when it ends, as by nnx.update(model, {kept}), or return them",
         )
+
+
+def _named(context: Context) -> Iterator[Finding]:
+    """Yield the assignments of parameters, which are never changed in place, to a variable for the best ones."""
+    for scope, node in each(context, ast.Assign):
+        function = scope.function
+        if function is None or len(node.targets) != 1 or in_test(scope):
+            continue
+        target, value = node.targets[0], node.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = list(zip(target.elts, value.elts, strict=True))
+        for kept, given in pairs:
+            if not isinstance(kept, ast.Name) or not _BEST.search(kept.id):
+                continue
+            if kept.id in scope.globals or kept.id in scope.remote:
+                continue
+            if not isinstance(given, ast.Name | ast.Attribute) or not _PARAMETERS.fullmatch(last_word(given)):
+                continue
+            if _in_comparing_loop(context, scope, node) and not _used(context, scope, kept.id):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"`{kept.id}` is never used: what goes on after the training are the last weights, and not the "
+                    "best ones",
+                    f"return `{kept.id}`, or go on with it",
+                )
+
+
+_PARAMETERS = re.compile(r"(\w+_)?(params|parameters|weights|variables)")
+
+
+def _in_comparing_loop(context: Context, scope: Scope, node: ast.Assign) -> bool:
+    """Say whether an assignment stands in a loop under a condition that compares something."""
+    blocks = [block for block, arm in context.bodies.paths(scope).get(node, ()) if arm != "test"]
+    loops = [block for block in blocks if isinstance(block, ast.For | ast.While)]
+    tests = [block.test for block in blocks if isinstance(block, ast.If)]
+    return bool(loops) and any(
+        isinstance(n, ast.Compare) and inside(n, loops[0]) for test in tests for n in ast.walk(test)
+    )
 
 
 def _kept(event: CallEvent) -> str | None:

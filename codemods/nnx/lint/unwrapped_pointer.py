@@ -13,7 +13,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call
+from codemods.nnx.values import Attr, Call, Class, Value
 
 _CLAMPING = frozenset({"min", "minimum"})
 _FILLING = frozenset({"zeros", "ones", "full", "empty"})
@@ -142,7 +142,33 @@ def _sized(context: Context, array: ast.expr, limit: ast.expr, scope: Scope) -> 
         for one in context.sources.originals(context.flow.here(value, scope))
         if isinstance(one.value, Call) and last(context.flow.calls.callee_name(one)) in _FILLING
     ]
+    made = made or _of_dataclass(context, value, scope)
     return bool(made) and all(_first(one) == last_word(limit) for one in made)
+
+
+def _of_dataclass(context: Context, value: Value, scope: Scope) -> list[ast.Call]:
+    """Return the calls that make the arrays which all calls of a dataclass give for a field; nothing if one does not.
+
+    So what an object holds is known in a function that nothing calls, by the annotation of its parameter.
+    """
+    if not isinstance(value, Attr):
+        return []
+    cls = context.flow.classes.class_of(context.flow.resolve(context.flow.here(value.base, scope)))
+    fields = context.flow.classes.dataclass_fields(cls) if cls is not None else []
+    if cls is None or value.name not in fields or "__init__" in cls.methods:
+        return []
+    found: list[ast.Call] = []
+    for event in context.bodies.named(cls.name):
+        callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
+        if not isinstance(callee, Class) or callee.facts is not cls:
+            continue
+        given = event.value.argument(fields.index(value.name), value.name) if not event.value.starred else None
+        if not isinstance(given, Call):
+            return []
+        if last(context.flow.calls.callee_name(context.flow.here(given, event.scope))) not in _FILLING:
+            return []
+        found.append(given.node)
+    return found
 
 
 def _first(made: ast.Call) -> str:

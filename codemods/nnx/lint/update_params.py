@@ -44,7 +44,10 @@ def _check(context: Context) -> Iterator[Finding]:
         callee = event.value.callee
         if event.scope.module not in context.asked or not isinstance(callee, Attr) or event.value.starred:
             continue
-        if len(event.node.args) != 2 or event.node.keywords or context.bodies.guarded(event.node, event.scope):
+        names = {word.arg for word in event.node.keywords}
+        if len(event.node.args) + len(names) != 2 or not names <= {"updates", "state"}:
+            continue
+        if context.bodies.guarded(event.node, event.scope):
             continue
         if kinds_of(context, callee.base, event.scope) != {Kind.TRANSFORM}:
             continue

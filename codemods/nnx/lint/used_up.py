@@ -12,6 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import named, origin
 from codemods.nnx.lint.places import in_test, position, resolved, scopes
 from codemods.nnx.lint.syntax import argument, constant, inside
+from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Item, Mapping, Param, Sequence, Value
 
@@ -22,6 +23,7 @@ _LEAVING = (ast.Break, ast.Return, ast.Raise)
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _handed(context)
     for scope in scopes(context):
         if in_test(scope):
             continue
@@ -48,6 +50,63 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make it anew in every round, or keep a list",
                 related=[(maker, "made once, here")],
             )
+
+
+def _handed(context: Context) -> Iterator[Finding]:
+    """Find the iterators that every round of a loop hands to a function which goes through them."""
+    for event in context.asked.calls():
+        loop = event.loops[-1] if event.loops else None
+        if not isinstance(loop, ast.For | ast.While) or event.value.starred or in_test(event.scope):
+            continue
+        for node in (*event.node.args, *(k.value for k in event.node.keywords)):
+            if not isinstance(node, ast.Name):
+                continue
+            values = event.scope.bindings.get(node.id, ())
+            if len(values) != 1 or not isinstance(values[0], Call) or not _goes_through(context, event, node):
+                continue
+            made = _made_once(context.bodies.nodes(event.scope), node.id)
+            if made is None or inside(made, loop) or not _finite(context, made.value, event.scope):
+                continue
+            around = [block for block, _ in context.bodies.paths(event.scope).get(event.node, ())]
+            if any(isinstance(b, ast.If | ast.IfExp | ast.Try) and inside(b, loop) for b in around):
+                continue
+            if not any(isinstance(n, _LEAVING) for n in ast.walk(loop)) and _read_once(context, event, node):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"`{node.id}` is used up after the first round of the loop around: later rounds get nothing",
+                    "make it anew in every round, or keep a list",
+                    related=[(made, "made once, here")],
+                )
+
+
+def _read_once(context: Context, event: CallEvent, node: ast.Name) -> bool:
+    """Say whether nothing but a call and its binding names an iterator."""
+    return len(context.bodies.names(event.scope).get(node.id, ())) == 2
+
+
+def _goes_through(context: Context, event: CallEvent, node: ast.Name) -> bool:
+    """Say whether a call runs one function, all of whose use of an argument is a loop to its end."""
+    invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+    if len(invoked) != 1:
+        return False
+    callee = invoked[0][0]
+    function = callee.function
+    pairs = [
+        *zip(free_params(callee), event.node.args, strict=False),
+        *((k.arg or "", k.value) for k in event.node.keywords),
+    ]
+    name = next((param for param, given in pairs if given is node), "")
+    reads = context.bodies.names(function.scope).get(name, ())
+    if function.generator or len(reads) != 1:
+        return False
+    for one in context.bodies.nodes(function.scope):
+        if isinstance(one, ast.For) and one.iter is reads[0]:
+            return not _left(one)
+        if isinstance(one, ast.ListComp | ast.DictComp | ast.SetComp) and one.generators[0].iter is reads[0]:
+            return True
+    return False
 
 
 def _maker(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.AST, ast.AST] | None:

@@ -51,6 +51,14 @@ def _check(context: Context) -> Iterator[Finding]:
             found = _exponential(context, part, scope, 0)
             if found is not None:
                 yield _found(*found)
+    for event, name in foreign(context, "multiply"):
+        pair = event.node.args
+        if name != "jax.numpy.multiply" or len(pair) != 2 or in_test(event.scope) or event.scope.module not in modules:
+            continue
+        for part, other in (pair, pair[::-1]):
+            found = _exponential(context, part, event.scope, 0)
+            if found is not None and _is_noise(context, other, event.scope, 0):
+                yield _found(*found)
     for event, name in foreign(context, *{name.rpartition(".")[2] for name in _SCALES}):
         given = argument(event.node, *_SCALES[name]) if name in _SCALES else None
         if given is not None and not in_test(event.scope) and event.scope.module in modules:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.syntax import argument
-from codemods.nnx.values import Attr, Call, Const, Ref
+from codemods.nnx.values import Attr, Call, Const, Item, Ref
 
 PARAM = Ref("flax.nnx.Param")
 
@@ -28,9 +28,22 @@ def losses_of(context: Context, event: CallEvent) -> Iterator[FunctionFacts]:
         if {one.value for one in used} != {event.value}:
             continue
         losses = [root for root in context.traced.gradients if root.scope is update.scope]
+        if len(losses) > 1:
+            made = _maker(context, update)
+            losses = [root for root in losses if root.node is made]
         if len(losses) == 1 and losses[0].transform.startswith("flax.nnx."):
             if _whole(context, losses[0].node, update):
                 yield losses[0].function
+
+
+def _maker(context: Context, update: CallEvent) -> ast.AST | None:
+    """Return the call that made the function of which an update gets the result: ``nnx.grad(loss)``."""
+    value = update.value.args[1]
+    value = value.base if isinstance(value, Item) else value
+    if not isinstance(value, Call):
+        return None
+    made = context.flow.follow(context.flow.here(value, update.scope), value.callee).value
+    return made.node if isinstance(made, Call) else None
 
 
 def _whole(context: Context, node: ast.AST, update: CallEvent) -> bool:

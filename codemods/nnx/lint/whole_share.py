@@ -9,8 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.places import each, written
+from codemods.nnx.lint.syntax import names_in, operands
 from codemods.nnx.nodes import last_word
 
 
@@ -22,7 +22,8 @@ def _check(context: Context) -> Iterator[Finding]:
             yield _found(scope, node)
             continue
         hits = _hits(context, node.left, scope, 0)
-        if hits is not None and (size := _size(node.right)) is not None and size & names_in(hits):
+        size = _size(node.right) if hits is not None else None
+        if hits is not None and ((size is not None and size & names_in(hits)) or _among(node)):
             yield _found(scope, node)
 
 
@@ -30,6 +31,13 @@ def _found(scope: Scope, node: ast.AST) -> Finding:
     return finding(
         RULE.code, scope, node, "`//` cuts the fraction off: this is 0 unless all of them are hits", "divide by /"
     )
+
+
+def _among(node: ast.BinOp) -> bool:
+    """Say whether hits are divided by a sum that has them in it: ``tp // (tp + fp)``."""
+    text = ast.unparse(node.left)
+    parts = operands(node.right, ast.Add)
+    return len(parts) > 1 and any(ast.unparse(part) == text for part in parts)
 
 
 def _totals(context: Context, node: ast.BinOp, scope: Scope) -> bool:
@@ -65,20 +73,35 @@ def _bare(node: ast.expr) -> ast.expr:
     return node
 
 
-def _hits(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Compare | None:
+def _hits(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.expr | None:
     """Return the comparison whose hits an expression counts."""
     if isinstance(node, ast.Name) and depth == 0:
         value = getattr(scope.module.values.get(node), "node", None)
         return _hits(context, value, scope, 1) if isinstance(value, ast.Call) else None
     if not isinstance(node, ast.Call) or last_word(node.func) not in {"sum", "count_nonzero"}:
         return None
-    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Compare) and not node.args:
-        inner: ast.expr = node.func.value
+    inner: ast.expr | None = None
+    if isinstance(node.func, ast.Attribute) and not node.args:
+        inner = node.func.value
     elif len(node.args) == 1 and not node.keywords:
         inner = node.args[0]
-    else:
+    if inner is None:
         return None
-    return inner if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.Eq) else None
+    compared = written(context, inner, scope)
+    if not _compares(compared):
+        return None
+    return ast.Tuple([inner, compared], ast.Load())  # both may be in the size
+
+
+def _compares(node: ast.expr) -> bool:
+    """Say whether an expression is a comparison for equality, or several of which all must hold."""
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], ast.Eq)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
+        return _compares(node.left) and _compares(node.right)
+    if isinstance(node, ast.Call) and last_word(node.func) == "logical_and":
+        return len(node.args) == 2 and all(map(_compares, node.args))
+    return isinstance(node, ast.Call) and last_word(node.func) == "equal" and len(node.args) == 2
 
 
 def _size(node: ast.expr) -> frozenset[str] | None:

@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keyed_trees import keyed_trees
 from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.partial_split import held_besides
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, formula_of, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Function, Item, Value
 
@@ -83,22 +83,32 @@ def _whole(context: Context, tree: Bound) -> set[str]:
 
 
 def _uses(context: Context, event: CallEvent) -> Iterator[str]:
-    """Yield what a comprehension over leaves does with each."""
+    """Yield what a comprehension or loop over leaves does with each."""
+    values = event.scope.module.values
     for node in context.bodies.nodes(event.scope):
         if isinstance(node, ast.GeneratorExp | ast.ListComp) and len(node.generators) == 1:
             target = node.generators[0].target
-            if node.generators[0].iter is event.node and isinstance(target, ast.Name) and not node.generators[0].ifs:
-                yield from _done(node.elt, target.id)
+            if values.get(node.generators[0].iter) is event.value and isinstance(target, ast.Name):
+                if not node.generators[0].ifs:
+                    yield from _done(node.elt, target.id)
+        elif isinstance(node, ast.For) and values.get(node.iter) is event.value and isinstance(node.target, ast.Name):
+            if all(isinstance(part, ast.AugAssign) for part in node.body):
+                for part in node.body:
+                    assert isinstance(part, ast.AugAssign)
+                    yield from _done(part.value, node.target.id)
 
 
 def _mapped(context: Context, event: CallEvent) -> Iterator[str]:
     """Yield what the function of a tree map does with the leaves."""
     called = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
     function: FunctionFacts | None = called.facts if isinstance(called, Function) else None
-    if function is None or isinstance(function.node, ast.FunctionDef | ast.AsyncFunctionDef):
+    formula = formula_of(context, function) if function is not None and not function.decorators else None
+    if function is None or formula is None:
+        return
+    if any(isinstance(node, ast.If | ast.Try) for node in context.bodies.nodes(function.scope)):
         return
     for name in function.params:
-        for use in _done(function.node.body, name):
+        for use in _done(formula, name):
             if use == "arithmetic":
                 yield use
 
@@ -115,9 +125,22 @@ def _done(node: ast.expr, name: str) -> Iterator[str]:
         elif isinstance(part, ast.Call) and last_word(part.func) in _COMPUTING:
             if any(isinstance(argument, ast.Name) and argument.id == name for argument in part.args):
                 yield "arithmetic"
-    if isinstance(node, ast.Attribute) and node.attr == "size" and isinstance(node.value, ast.Name):
-        if node.value.id == name:
-            yield "count"
+    if _counts(node, name):
+        yield "count"
+
+
+def _counts(node: ast.expr, name: str) -> bool:
+    """Say whether an expression is the number of elements of a leaf: ``p.size``, ``math.prod(p.shape)``."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and last_word(node.func) in {"int", "prod"}:
+        inner = node.args[0]
+        if last_word(node.func) == "int":
+            return _counts(inner, name)
+        return isinstance(inner, ast.Attribute) and inner.attr == "shape" and _named(inner.value, name)
+    return isinstance(node, ast.Attribute) and node.attr == "size" and _named(node.value, name)
+
+
+def _named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 RULE = lint_rule(

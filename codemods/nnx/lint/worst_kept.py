@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import bound_once
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, resolved
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Mapping, Value
@@ -123,7 +123,7 @@ def _read(context: Context, function: Bound) -> tuple[str, bool] | None:
         if isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub):
             inner, turned = inner.operand, not turned
         node = inner
-    key = _key(node, facts) if node is not None else ""
+    key = _key(context, node, facts) if node is not None else ""
     return (key, turned) if key else None
 
 
@@ -135,16 +135,16 @@ def _result(function: FunctionFacts) -> ast.expr | None:
     return returned[0].value if len(returned) == 1 else None
 
 
-def _key(node: ast.expr, function: FunctionFacts) -> str:
+def _key(context: Context, node: ast.expr, function: FunctionFacts) -> str:
     """Return the entry or attribute of the last parameter that an expression reads; empty for another expression."""
     key = ""
     first = node
     while True:
-        if isinstance(first, ast.Subscript) and isinstance(first.slice, ast.Constant):
-            name: object = first.slice.value
+        if isinstance(first, ast.Subscript):
+            name: object = _constant(context, first.slice, function.scope)
             inner: ast.expr = first.value
         elif isinstance(first, ast.Call) and last_word(first.func) == "get" and first.args:
-            name = constant(first.args[0])
+            name = _constant(context, first.args[0], function.scope)
             inner = first.func.value if isinstance(first.func, ast.Attribute) else first.func
         elif isinstance(first, ast.Attribute):
             name, inner = first.attr, first.value
@@ -153,6 +153,12 @@ def _key(node: ast.expr, function: FunctionFacts) -> str:
         key = key or (name if isinstance(name, str) else "")
         first = inner
     return key if isinstance(first, ast.Name) and first.id == next(reversed(function.params), "") else ""
+
+
+def _constant(context: Context, node: ast.expr, scope: Scope) -> object:
+    """Return what a literal says, or the constant of which a variable is the name."""
+    found = resolved(context, node, scope)
+    return found.value.value if found is not None and isinstance(found.value, Const) else constant(node)
 
 
 def _direction(key: str) -> bool | None:

@@ -22,7 +22,7 @@ from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.split_as_key import split_keys
 from codemods.nnx.lint.streams_wanted import no_streams
 from codemods.nnx.may.may import Made
-from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Sequence, Value
+from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Param, Sequence, Value
 
 _STREAMS = frozenset({Kind.RNGS, Kind.STREAM})
 _STREAM_MAKERS = names_of(Kind.RNGS) | names_of(Kind.STREAM) | {"fork"}
@@ -102,6 +102,15 @@ def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
         yield _key_wanted(event, node, f"`jax.random.{word}`")
         return
     other = event.value.args[1] if len(event.value.args) > 1 else None
+    if _number(context, value, event) and not (other is not None and _is_key(context, other, event)):
+        yield finding(
+            RULE.code,
+            event.scope,
+            node,
+            f"`jax.random.{word}` takes a key, and `{event.scope.module.source.text(node)}` is a number",
+            f"make a key of it: jax.random.key({event.scope.module.source.text(node)})",
+        )
+        return
     if word == "fold_in" and other is not None and len(event.node.args) > 1:
         sources = context.sources.originals(context.flow.here(other, event.scope))
         if sources and all(isinstance(one.value, Const) and isinstance(one.value.value, str) for one in sources):
@@ -114,8 +123,18 @@ def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
                 "give its place in a list, or a number made of it: zlib.crc32(name.encode())",
             )
         return
+    if word in _SHAPED and isinstance(value, Param) and other is not None and _is_key(context, other, event):
+        if kinds_of(context, value, event.scope) != {Kind.KEY}:
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"the key comes first: `jax.random.{word}(key, shape)`",
+                "exchange the arguments",
+            )
+        return
     shape = isinstance(value, Sequence | Const) and not (isinstance(value, Const) and isinstance(value.value, str))
-    if shape and other is not None and kinds_of(context, other, event.scope) == {Kind.KEY}:
+    if shape and other is not None and _is_key(context, other, event):
         yield finding(
             RULE.code,
             event.scope,
@@ -123,6 +142,22 @@ def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
             f"the key comes first: `jax.random.{word}(key, shape)`",
             "exchange the arguments",
         )
+
+
+def _is_key(context: Context, value: Value, event: CallEvent) -> bool:
+    return kinds_of(context, value, event.scope) == {Kind.KEY}
+
+
+def _number(context: Context, value: Value, event: CallEvent) -> bool:
+    """Say whether a value is an integer on every way, as a seed is."""
+    sources = context.sources.originals(context.flow.here(value, event.scope))
+    return bool(sources) and all(isinstance(one.value, Const) and type(one.value.value) is int for one in sources)
+
+
+# the samplers whose second argument is a shape
+_SHAPED = frozenset(
+    {"normal", "uniform", "gumbel", "exponential", "laplace", "cauchy", "logistic", "bits", "rademacher"}
+)
 
 
 def _seeded(context: Context, event: CallEvent) -> Iterator[Finding]:
@@ -250,6 +285,14 @@ def _initialised(context: Context) -> Iterator[Finding]:
                 continue
             if _stream(context, event.value.args[0], event):
                 yield _key_wanted(event, event.node.args[0], "an initializer")
+            elif isinstance(event.value.args[0], Sequence) and isinstance(event.node.args[0], ast.Tuple | ast.List):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    "an initializer takes the key first, and gets the shape there",
+                    "exchange the arguments: init(key, shape)",
+                )
 
 
 def _initializer(context: Context, event: CallEvent) -> bool:

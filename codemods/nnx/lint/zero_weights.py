@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.places import each, in_test, resolved, written
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Ref
 
 _WEIGHT = re.compile(r"^(w|weights?|kernels?|dense|fc|hidden|out(put)?)(_?\d+|_\w+)?$", re.I)
 _NAMED = re.compile(r"init|params|weights|network|mlp", re.I)
@@ -25,14 +27,123 @@ _NOT_LEARNED = re.compile(r"grad|accum|moment|veloc|opt|state|zeros|like|ema|mea
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    if any(b"grad(" in module.source.data for module in context.project.modules):
+        yield from (_found(scope, node) for scope, node in _layers(context))
     for scope, node in each(context, ast.Dict):
-        if _ours(scope) and (linked := _linked(node)) is not None and _kept(context, scope, node):
+        if _ours(scope) and (linked := _linked(_entries(node))) is not None and _kept(context, scope, node):
             yield _found(scope, linked)
+    for scope, linked in _filled(context):
+        yield _found(scope, linked)
     for scope, comprehension in each(context, ast.ListComp):
+        pairs = _neighbours(context, comprehension, scope) if b"zeros" in scope.module.source.data else []
+        if any(_zero_layer(context, comprehension.elt, scope, one) for one in pairs):
+            yield _found(scope, comprehension.elt)
         if _ours(scope) and _kept(context, scope, comprehension):
             zeros = _of_sizes(comprehension)
             if zeros is not None:
                 yield _found(scope, zeros)
+
+
+def _layers(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
+    """Yield the first of two layers of a class of NNX whose weights all begin at zero."""
+    for cls in (cls for module in context.asked.modules for cls in module.classes):
+        init = cls.methods.get("__init__")
+        text = cls.scope.module.source.data
+        if init is None or b"zeros" not in text or in_test(init.scope) or _OTHERWISE.search(text):
+            continue
+        made: dict[str, ast.expr] = {}
+        for node in context.bodies.nodes(init.scope):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+                made[node.targets[0].attr] = node.value
+        values = init.scope.module.values
+        names = {
+            node: context.flow.calls.callee_name(context.flow.here(value, init.scope))
+            for node in made.values()
+            if isinstance(value := values.get(node), Call)
+        }
+        linear = [node for node, name in names.items() if name == "flax.nnx.Linear" and isinstance(node, ast.Call)]
+        if len(linear) > 1 and all(_begins_at_zero(context, node, init.scope) for node in linear):
+            if not any(name.startswith("flax.nnx.") and name not in _PLAIN for name in names.values()):
+                sizes = [[ast.unparse(one) for one in node.args[:2]] for node in linear]
+                chained = (one[1:] == two[:1] != one[:1] for one, two in pairwise(sizes))
+                if any(chained):
+                    yield init.scope, linear[0]
+        params = {w: n.args[0] for w, n in made.items() if names.get(n) == "flax.nnx.Param" and n.args}  # type: ignore[attr-defined]
+        if len(params) == len(names) and len(params) == len(made):
+            linked = _linked(list(params.items()))
+            sizes_of_linked = _zero_matrix(linked) if linked is not None else None
+            if linked is not None and sizes_of_linked is not None and len(set(sizes_of_linked)) == 2:
+                yield init.scope, linked
+
+
+def _filled(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
+    """Yield the first of two layers of zeros in a dict that is filled entry by entry."""
+    for module in context.asked.modules:
+        for function in module.functions if b"zeros(" in module.source.data else ():
+            if not _ours(function.scope) or not _NAMED.search(function.name) or _NOT_LEARNED.search(function.name):
+                continue
+            entries: dict[str, list[tuple[str, ast.expr]]] = {}
+            empty: set[str] = set()
+            for node in context.bodies.nodes(function.scope):
+                target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+                if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
+                    empty |= {target.id} if ast.unparse(node.value) in {"{}", "dict()"} else set()
+                elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                    word = constant(target.slice)
+                    value = node.value if isinstance(node, ast.Assign) and isinstance(word, str) else target
+                    entries.setdefault(target.value.id, []).append((str(word), value))
+            for name in empty:
+                linked = _linked(entries.get(name))
+                if linked is not None:
+                    yield function.scope, linked
+
+
+def _neighbours(context: Context, node: ast.ListComp, scope: Scope) -> list[tuple[str, str]]:
+    """Return the names of the two sizes that ``for a, b in zip(sizes[:-1], sizes[1:])`` gives."""
+    target, over = node.generators[0].target, written(context, node.generators[0].iter, scope)
+    if len(node.generators) != 1 or not isinstance(target, ast.Tuple) or not isinstance(over, ast.Call):
+        return []
+    cuts = [ast.unparse(one) for one in over.args]
+    if last_word(over.func) != "zip" or len(cuts) != 2 or cuts[1] != cuts[0].removesuffix("[:-1]") + "[1:]":
+        return []
+    return [(ast.unparse(target.elts[0]), ast.unparse(target.elts[1]))] if len(target.elts) == 2 else []
+
+
+def _zero_layer(context: Context, node: ast.expr, scope: Scope, sizes: tuple[str, str]) -> bool:
+    """Say whether an expression is a layer from one size to the next whose weights begin at zero."""
+    if in_test(scope) or _OTHERWISE.search(scope.module.source.data):
+        return False
+    value = scope.module.values.get(node)
+    if not isinstance(node, ast.Call) or not isinstance(value, Call) or len(node.args) < 2:
+        return False
+    linear = context.flow.calls.callee_name(context.flow.here(value, scope)) == "flax.nnx.Linear"
+    given = ast.unparse(node.args[0]), ast.unparse(node.args[1])
+    return linear and given == sizes and _begins_at_zero(context, node, scope)
+
+
+_PLAIN = frozenset({"flax.nnx.Linear", "flax.nnx.LayerNorm", "flax.nnx.BatchNorm", "flax.nnx.Dropout"})
+
+
+def _begins_at_zero(context: Context, layer: ast.Call, scope: Scope) -> bool:
+    """Say whether the kernel of a layer is zero at first."""
+    given = keyword(layer, "kernel_init")
+    made = resolved(context, given, scope) if given is not None else None
+    if made is None or any(k.arg is None for k in layer.keywords):
+        return False
+    name = made.value.name if isinstance(made.value, Ref) else context.flow.calls.callee_name(made)
+    return name in _ZEROS
+
+
+_ZEROS = frozenset(
+    [f"{home}.initializers.{word}" for home in ("jax.nn", "flax.nnx", "flax.linen") for word in ("zeros", "zeros_init")]
+)
+
+
+def _entries(node: ast.Dict) -> list[tuple[str, ast.expr]] | None:
+    """Return the entries of a dict; None if a name of one is not known."""
+    found = [(constant(key), value) for key, value in zip(node.keys, node.values, strict=True)]
+    return [(word, value) for word, value in found if isinstance(word, str)] if all(
+        isinstance(word, str) for word, _ in found) else None  # fmt: skip
 
 
 def _found(scope: Scope, node: ast.expr) -> Finding:
@@ -72,13 +183,10 @@ def _zero_matrix(node: ast.expr) -> tuple[str, str] | None:
     return ast.unparse(shape.elts[0]), ast.unparse(shape.elts[1])
 
 
-def _linked(node: ast.Dict) -> ast.expr | None:
-    """Return the first of two layers of zeros, if a dict holds no other weights."""
+def _linked(entries: list[tuple[str, ast.expr]] | None) -> ast.expr | None:
+    """Return the first of two layers of zeros, if there are no other weights."""
     found: list[tuple[ast.expr, tuple[str, str]]] = []
-    for key, value in zip(node.keys, node.values, strict=True):
-        word = constant(key)
-        if not isinstance(word, str):
-            return None
+    for word, value in entries or ():
         if isinstance(value, ast.Call) and last_word(value.func) in {"zeros", "ones"}:
             sizes = _zero_matrix(value)
             if sizes is not None and _WEIGHT.search(word):

@@ -16,6 +16,18 @@ class Net(nnx.Module):
 CASES = {
     "NNX794": Cases(
         bad=(
+            """\
+class Mlp(nnx.Module):
+    def __init__(self, rngs):
+        self.up = nnx.Linear(3, 6, rngs=rngs)
+    def __call__(self, v):
+        return nnx.gelu(self.up(v))
+class Tuner:
+    def __init__(self, pretrained: Mlp, rank=2):
+        self.model = pretrained
+        self.model.up = nnx.LoRA(in_features=3, lora_rank=rank, out_features=6, rngs=nnx.Rngs(1))  # NNX794
+Tuner(Mlp(nnx.Rngs(0)))
+""",
             _PRETRAINED
             + """\
 def adapt(net, rngs):
@@ -59,6 +71,20 @@ class Adapted(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Mlp(nnx.Module):
+    def __init__(self, rngs):
+        self.up = nnx.Linear(3, 6, rngs=rngs)
+    def __call__(self, v):
+        return nnx.gelu(self.up(v))
+class Tuner:
+    def __init__(self, pretrained: Mlp, rank=2):
+        self.model = pretrained
+        self.model.up = nnx.LoRA(
+            in_features=3, lora_rank=rank, out_features=6, base_module=pretrained.up, rngs=nnx.Rngs(1)
+        )
+print(Tuner(Mlp(nnx.Rngs(0))).model(x))
+""",
             _PRETRAINED
             + """\
 net = Net(nnx.Rngs(0))

@@ -100,6 +100,23 @@ CASES = {
     ),
     "NNX799": Cases(
         bad=(
+            """\
+class Process:
+    def __init__(self):
+        m = jax.random.normal(key, (16, 4, 4))
+        self.k = m @ jnp.swapaxes(m, -1, -2) + jnp.eye(4)
+        self.y = jnp.ones((16, 4))
+    def alpha(self):
+        return jnp.linalg.solve(a=self.k, b=self.y)  # NNX799
+Process().alpha()
+""",
+            """\
+def ridge(v, y, lam):
+    gram = jnp.einsum("bnd,bne->bde", v, v) + lam * jnp.eye(v.shape[-1])
+    rhs = jnp.einsum("bnd,bn->bd", v, y)
+    return jnp.linalg.solve(gram, rhs)  # NNX799
+ridge(jnp.ones((32, 10, 5)), jnp.ones((32, 10)), 0.1)
+""",
             _SYSTEMS + "y = jnp.linalg.solve(covs, rows)  # NNX799\n",
             "means = jnp.array([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])\n"
             "shapes = jnp.stack([jnp.eye(3), 2.0 * jnp.eye(3)])\n"
@@ -118,6 +135,19 @@ CASES = {
             "    def __call__(self, v):\n        return jnp.linalg.solve(self.cov, v)  # NNX799\nGauss(3)(rows)\n",
         ),
         clean=(
+            """\
+def solved(m):
+    k = m @ jnp.swapaxes(m, 0, 1) + jnp.eye(4)
+    return jnp.linalg.solve(k, jnp.swapaxes(jnp.ones((16, 4)), 0, 1))
+print(solved(jax.random.normal(key, (4, 4))).shape)
+""",
+            """\
+def ridge(v, y, lam):
+    gram = jnp.einsum("bnd,bne->bde", v, v) + lam * jnp.eye(v.shape[-1])
+    rhs = jnp.einsum("bnd,bn->bd", v, y)
+    return jnp.linalg.solve(gram, rhs[..., None])[..., 0]
+print(ridge(jnp.ones((32, 10, 5)), jnp.ones((32, 10)), 0.1).shape)
+""",
             _SYSTEMS + "y = jnp.linalg.solve(covs, rows[..., None])[..., 0]\nz = jnp.linalg.solve(one, rows.T).T\n",
             "means = jnp.array([[0.0, 1.0], [2.0, 0.0]])\nshapes = jnp.stack([jnp.eye(2), 2.0 * jnp.eye(2)])\n"
             "y = jnp.linalg.solve(shapes, means)  # a matrix for both\nz = jnp.linalg.solve(shapes[0], means[1])\n"
@@ -166,6 +196,14 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            # each round writes to a copy
+            """\
+view = np.asarray(jnp.zeros(3))
+for i in range(3):
+    view = view.copy()
+    view[i] = 1.0
+print(view)
+""",
             """\
 def loss(w, v):
     value = (w * v).sum()
@@ -290,6 +328,11 @@ f = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((3,), jnp.float32), in
     ),
     "NNX842": Cases(
         bad=(
+            """\
+def frozen(params):
+    jax.tree.map(jax.lax.stop_gradient, params)  # NNX842
+    return params
+""",
             "jax.tree.map(lambda v: v * 2, {'a': x})  # NNX842\n",
             """\
 def step(params, updates):
@@ -334,6 +377,13 @@ def run():
             "def host(value):\n    print(value)\ndef told(v):\n    return jax.pure_callback(host, (), v)  # NNX842\n",
         ),
         clean=(
+            """\
+def frozen(params):
+    params = jax.tree.map(jax.lax.stop_gradient, params)
+    jax.tree.map(jax.block_until_ready, params)
+    return params
+frozen({"w": x})
+""",
             "from jax.experimental import io_callback\nseen = []\ndef host(value):\n    seen.append(float(value))\n"
             "@jax.jit\ndef step(v):\n    n = v.sum()\n"
             "    jax.lax.cond(n > 0, lambda n: io_callback(host, None, n), lambda n: None, n)\n"
@@ -402,6 +452,19 @@ y = save(State({}))
     ),
     "NNX843": Cases(
         bad=(
+            """\
+def emptied(a):
+    a = jnp.asarray(a)
+    jnp.fill_diagonal(a, 0.0)  # NNX843
+    jnp.put(a, jnp.array([1]), 1.0)  # NNX843
+    return a
+""",
+            """\
+def ranked(a):
+    products = jnp.ones((3, 3)) @ a
+    products.partition(2)  # NNX843
+    return products
+""",
             "x.fill(0)  # NNX843\n",
             "jnp.add(x, 1, out=x)  # NNX843\n",
             """\
@@ -418,6 +481,18 @@ def f():
         ),
         clean=(
             """\
+def emptied(a):
+    a = jnp.fill_diagonal(a, 0.0, inplace=False)
+    return jnp.put(a, jnp.array([1]), 1.0, inplace=False)
+emptied(jnp.ones((3, 3)))
+""",
+            """\
+table = np.ones((3, 3))
+np.fill_diagonal(table, 0.0)
+np.put(table, [1], 1.0)
+table.partition(2)
+""",
+            """\
 def total(x, axis=None, out=None):
     return jnp.sum(x, axis=axis, out=out)
 y = total(x)
@@ -431,6 +506,14 @@ y = total(x)
     ),
     "NNX844": Cases(
         bad=(
+            """\
+jnp.sum([v * 2 for v in batches], axis=0)  # NNX844
+""",
+            """\
+def largest(values):
+    first = jnp.max(tuple(values))  # NNX844
+    return first, jnp.mean(list(values))  # NNX844
+""",
             "y = jnp.sum([1, 2, 3])  # NNX844\n",
             "y = jnp.max((1.0, 2.0))  # NNX844\n",
             """\
@@ -441,6 +524,17 @@ y = mean([x[0], x[1]])  # NNX844
             "y = jnp.maximum(x, [1.0, 2.0, 3.0])  # NNX844\n",
         ),
         clean=(
+            """\
+def largest(values):
+    return jnp.max(jnp.array(tuple(values))), jnp.mean(jnp.stack(list(batches)))
+largest([1.0, 2.0])
+print(jnp.concatenate([v * 2 for v in batches]))
+""",
+            """\
+def tuple(values):
+    return jnp.array(values)
+jnp.max(tuple([1.0, 2.0]))
+""",
             "y = jnp.stack([x, x]) + jnp.concatenate([x, x]).sum()\n",
             "y = jnp.array([1, 2, 3]).sum()\n",
             "y = np.sum([1, 2, 3])\n",
@@ -464,6 +558,23 @@ y = mean([x[0], x[1]])  # NNX844
     ),
     "NNX846": Cases(
         bad=(
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.last = nnx.Linear(3, 3, rngs=rngs)
+
+    def tie(self):
+        self.last.kernel = self.first.kernel[...].T  # NNX846
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+
+    def reset(self, key):
+        self.first.kernel = jax.random.normal(key, (3, 3)) * 0.01  # NNX846
+""",
             """\
 class Pair(nnx.Module):
     def __init__(self, rngs):
@@ -556,6 +667,29 @@ def reset(net: nnx.Linear):
 """,
         ),
         clean=(
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.last = nnx.Linear(3, 3, rngs=rngs)
+
+    def tie(self):
+        self.last.kernel[...] = self.first.kernel[...].T
+        self.last.kernel = self.first.kernel
+Tied(nnx.Rngs(0)).tie()
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+
+    def reset(self, key):
+        first, second, third = jax.random.split(key, 3)
+        self.first.kernel[...] = jax.random.normal(first, (3, 3)) * 0.01
+        self.first.kernel = nnx.Param(jax.random.normal(second, (3, 3)) * 0.01)
+        self.noise = jax.random.normal(third, (3, 3)) * 0.01
+Net(nnx.Rngs(0)).reset(key)
+""",
             """\
 class Pair(nnx.Module):
     def __init__(self, rngs):
@@ -673,6 +807,19 @@ class Net(nnx.Module):
     ),
     "NNX847": Cases(
         bad=(
+            """\
+def ends(v):
+    n = v.shape[0]
+    return v[n] - v[0]  # NNX847
+""",
+            """\
+class Buffer:
+    def __init__(self):
+        self.rows = jnp.zeros((8, 2))
+
+    def write(self, value):
+        self.rows = self.rows.at[8].set(value)  # NNX847
+""",
             """\
 SIZE = 2
 def windows(series):
@@ -795,6 +942,37 @@ y = run(Bag(4), np.append([0, 1], -np.ones(3, np.int32)))
 """,
         ),
         clean=(
+            """\
+def ends(v):
+    n = v.shape[0]
+    v = jnp.pad(v, (0, 1))
+    return v[n] - v[0] + v[n - 1]
+ends(x)
+""",
+            """\
+def noted(seen, value):
+    seen[len(seen)] = jnp.sum(value)
+    return seen
+noted({}, x)
+""",
+            """\
+class Buffer:
+    def __init__(self):
+        self.rows = jnp.zeros((8, 2))
+
+    def write(self, value):
+        self.rows = self.rows.at[7].set(value)
+
+    def grow(self):
+        self.rows = jnp.concatenate([self.rows, jnp.zeros((8, 2))])
+
+    def late(self, value):
+        self.rows = self.rows.at[8].set(value)
+buffer = Buffer()
+buffer.write(1.0)
+buffer.grow()
+buffer.late(2.0)
+""",
             """\
 def windows(series, size):
     starts = jnp.arange(series.shape[0] - size + 1)

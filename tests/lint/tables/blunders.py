@@ -52,6 +52,17 @@ def climb(v, steps):
         return Carry(carry.best + v, carry.step + 1)
     return jax.lax.while_loop(going, further, Carry(-float('inf'), 0))  # NNX973
 """,
+            "def solve(start, tol=1e-4):\n"
+            "    def converged(carry):\n"
+            "        v, before = carry\n"
+            "        return jnp.linalg.norm(v - before) < tol\n"
+            "    body = lambda c: (jnp.cos(c[0]), c[0])\n"
+            "    return jax.lax.while_loop(converged, body, (jnp.cos(start), start))  # NNX973\n"
+            "print(solve(x))\n",
+            '@partial(jax.jit, static_argnames="n")\n'
+            "def backward(v, n):\n"
+            "    return jax.lax.fori_loop(n, 0, lambda i, total: total + v[i], 0.0)  # NNX973\n"
+            "print(backward(jnp.arange(4.0), 3))\n",
         ),
         clean=(
             """\
@@ -79,6 +90,17 @@ print(solve(x))
             "jax.lax.fori_loop(0, 0, lambda i, c: c + i, 0)\n",
             "def up(n):\n    return jax.lax.fori_loop(5, n, lambda i, c: c + i, 0)\nup(9)\n",
             "def up(n):\n    return jax.lax.fori_loop(n - 1, n, lambda i, c: c + i, 0)\nup(3)\n",
+            "def solve(start, tol=1e-4):\n"
+            "    def converged(carry):\n"
+            "        v, before = carry\n"
+            "        return jnp.linalg.norm(v - before) < tol\n"
+            "    going = lambda c: ~converged(c)\n"
+            "    return jax.lax.while_loop(going, lambda c: (jnp.cos(c[0]), c[0]), (jnp.cos(start), start))\n"
+            "print(solve(x))\n",
+            '@partial(jax.jit, static_argnames="n")\n'
+            "def forward(v, n):\n"
+            "    return jax.lax.fori_loop(n, 4, lambda i, total: total + v[i], 0.0)\n"
+            "print(forward(jnp.arange(4.0), 1), forward(jnp.arange(4.0), 4))\n",
         ),
     ),
     "NNX974": Cases(
@@ -146,6 +168,23 @@ def attention(q, k, v, heads):
     b, h, t, e = ctx.shape
     return ctx.reshape(b, t, h * e)  # NNX974
 """,
+            "def split(v, heads, head_dim):\n"
+            "    b, n, d = v.shape\n"
+            "    return v.reshape(b, heads, n, head_dim)  # NNX974\n"
+            "print(split(jnp.ones((2, 3, 4)), 2, 2))\n",
+            "def channels_last(batch):\n"
+            "    size = batch.shape[0]\n"
+            "    channels, height, width = batch.shape[1], batch.shape[2], batch.shape[3]\n"
+            "    return batch.reshape(size, height, width, channels)  # NNX974\n"
+            "print(channels_last(jnp.ones((2, 3, 4, 4))))\n",
+            "class Attend(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.heads = 2\n"
+            "        self.q = nnx.Linear(4, 4, rngs=rngs)\n"
+            "    def __call__(self, v):\n"
+            "        b, t, c = v.shape\n"
+            "        return jnp.reshape(self.q(v), (b, self.heads, t, c // self.heads))  # NNX974\n"
+            "print(Attend(nnx.Rngs(0))(jnp.ones((2, 3, 4))).shape)\n",
         ),
         clean=(
             "def heads(x, n):\n    b, t, d = x.shape\n    return x.reshape(b, t, n, d // n).swapaxes(1, 2)\n",
@@ -208,6 +247,23 @@ def f(x, h):
     y = x.reshape(b, t, h, d // h).transpose(0, 2, 3, 1)
     return y.reshape(b, h, d // h * t)
 """,
+            "def split(v, heads, head_dim):\n"
+            "    b, n, d = v.shape\n"
+            "    return v.reshape(b, n, heads, head_dim).swapaxes(1, 2), v.reshape(b, 1, n, d)\n"
+            "print(split(jnp.ones((2, 3, 4)), 2, 2))\n",
+            "def patches(batch):\n"
+            "    size, channels = batch.shape[0], batch.shape[1]\n"
+            "    height, width = batch.shape[2], batch.shape[3]\n"
+            "    return batch.reshape(size, channels, height * width)\n"
+            "print(patches(jnp.ones((2, 3, 4, 4))))\n",
+            "class Attend(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.heads = 2\n"
+            "        self.q = nnx.Linear(4, 4, rngs=rngs)\n"
+            "    def __call__(self, v):\n"
+            "        b, t, c = v.shape\n"
+            "        return jnp.reshape(self.q(v), (b, t, self.heads, c // self.heads)).swapaxes(1, 2)\n"
+            "print(Attend(nnx.Rngs(0))(jnp.ones((2, 3, 4))).shape)\n",
         ),
     ),
     "NNX975": Cases(
@@ -224,6 +280,12 @@ def attend(q, k, v):
     scores = jnp.matmul(q, k.T) / 2.0
     return jnp.matmul(jax.nn.softmax(scores, axis=-2), v)  # NNX975
 """,
+            "def weights(q, k):\n"
+            '    return jax.nn.softmax(jnp.einsum("bhqd,bhkd->bhqk", q, k), axis=1)  # NNX975\n'
+            "def attend(q, k, v):\n"
+            "    w = weights(q, k)\n"
+            '    return jnp.einsum("bhqk,bhkd->bhqd", w, v)\n'
+            "print(attend(*[jnp.ones((2, 2, 3, 4))] * 3))\n",
         ),
         clean=(
             """\
@@ -241,6 +303,16 @@ def attend(q, k, v, mixing):
             "    return jnp.einsum('bkq,bkd->bqd', w, v)\n",
             "def linear(q, k, v):\n    k = jax.nn.softmax(k, axis=-2)\n    return jnp.einsum('bkd,bke->bde', k, v)\n",
             "def attend(q, k, v):\n    w = jax.nn.softmax(q @ k.T)\n    return w @ v\n",
+            "def weights(q, k):\n"
+            '    return jax.nn.softmax(jnp.einsum("bhqd,bhkd->bhqk", q, k), axis=-1)\n'
+            "def slot_weights(q, k):\n"
+            '    return jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", q, k), axis=1)\n'
+            "def attend(q, k, v):\n"
+            '    return jnp.einsum("bhqk,bhkd->bhqd", weights(q, k), v)\n'
+            "def slots(q, k, v):\n"
+            "    w = slot_weights(q, k)\n"
+            '    return jnp.einsum("bqk,bkd->bqd", w / w.sum(-1, keepdims=True), v)\n'
+            "print(attend(*[jnp.ones((2, 2, 3, 4))] * 3), slots(*[jnp.ones((2, 3, 4))] * 3))\n",
         ),
     ),
     "NNX976": Cases(
@@ -283,6 +355,22 @@ def attend(q, k, v, lengths):
     scores = jnp.where(mask, q @ k.swapaxes(1, 2), float("-inf"))  # NNX976
     return jax.nn.softmax(scores, axis=-1) @ v
 """,
+            "def causal(q, k, v):\n"
+            '    scores = jnp.einsum("btd,bsd->bts", q, k)\n'
+            "    mask = jnp.tril(jnp.ones((q.shape[1], q.shape[1])))\n"
+            "    scores = jnp.where(mask == 0, 0.0, scores)  # NNX976\n"
+            "    return jax.nn.softmax(scores, axis=-1) @ v\n"
+            "print(causal(*[jnp.ones((2, 3, 4))] * 3))\n",
+            "def attend(q, k, v, pad_mask):\n"
+            '    scores = jnp.einsum("bqd,bkd->bqk", q, k)\n'
+            "    scores *= pad_mask[:, None, :]\n"
+            "    return jax.nn.softmax(scores) @ v  # NNX976\n"
+            "print(attend(*[jnp.ones((2, 3, 4))] * 3, jnp.ones((2, 3))))\n",
+            "def attend(q, k, v):\n"
+            "    i = jnp.arange(q.shape[0])\n"
+            "    causal = i[:, None] >= i[None, :]\n"
+            "    return jax.nn.softmax((q @ k.T) * causal, axis=-1) @ v  # NNX976\n"
+            "print(attend(*[jnp.ones((3, 2))] * 3))\n",
         ),
         clean=(
             """\
@@ -346,6 +434,25 @@ def pool(x, tokens):
             f"def attend(q, k, mask):\n{_QK}    return jax.nn.softmax(scores, axis=-1) * mask\n",
             f"def attend(q, k, mask):\n{_QK}    return jax.nn.softmax(scores * mask, where=mask > 0)\n",
             f"def attend(q, k, mask):\n{_QK}    w = jax.nn.softmax(scores * mask) * mask\n    return w / w.sum()\n",
+            "def causal(q, k, v):\n"
+            '    scores = jnp.einsum("btd,bsd->bts", q, k)\n'
+            "    mask = jnp.tril(jnp.ones((q.shape[1], q.shape[1]), bool))\n"
+            "    weights = jnp.exp(jnp.where(mask, scores, 0.0)) * mask\n"
+            "    return (jax.nn.softmax(jnp.where(mask, scores, 0.0)) * mask + weights) @ v\n"
+            "print(causal(*[jnp.ones((2, 3, 4))] * 3))\n",
+            "def attend(q, k, v, pad_mask):\n"
+            '    scores = jnp.einsum("bqd,bkd->bqk", q, k)\n'
+            "    scores *= 1 / jnp.sqrt(q.shape[-1])\n"
+            "    scores += jnp.where(pad_mask[:, None, :], 0.0, -1e9)\n"
+            "    return jax.nn.softmax(scores) @ v\n"
+            "print(attend(*[jnp.ones((2, 3, 4))] * 3, jnp.ones((2, 3))))\n",
+            "def attend(q, k, v):\n"
+            "    i = jnp.arange(q.shape[0])\n"
+            "    causal, behind = i[:, None] >= i[None, :], i[None, :] > i[:, None]\n"
+            "    scores = q @ k.T\n"
+            "    first = jax.nn.softmax(jnp.where(causal, scores, -1e9), axis=-1)\n"
+            "    return (first + jax.nn.softmax(jnp.where(behind, -jnp.inf, scores))) @ v\n"
+            "print(attend(*[jnp.ones((3, 2))] * 3))\n",
         ),
     ),
     "NNX979": Cases(
@@ -361,6 +468,11 @@ def accuracy(logits, labels):
     guess = jnp.argmax(logits, -1)
     return jnp.equal(guess, nnx.one_hot(labels, 10)).mean()  # NNX979
 """,
+            "def rows(y, n=3):\n"
+            "    return np.eye(n)[y]\n"
+            "def accuracy(logits, targets):\n"
+            "    return jnp.mean(jnp.argmax(logits, axis=1) == targets)  # NNX979\n"
+            "print(accuracy(jnp.ones((3, 3)), rows(np.array([0, 1, 2]))))\n",
         ),
         clean=(
             """\
@@ -375,6 +487,11 @@ def hits(logits, labels):
     return guess == jax.nn.one_hot(labels, 10)
 """,
             "def first(q):\n    return jnp.argmax(q, axis=-1, keepdims=True) == jax.nn.one_hot(jnp.arange(3), 3)\n",
+            "def rows(y, n=3):\n"
+            "    return np.eye(n)[y]\n"
+            "def accuracy(logits, targets):\n"
+            "    return jnp.mean(jnp.argmax(logits, axis=1) == targets.argmax(1))\n"
+            "print(accuracy(jnp.ones((3, 3)), rows(np.array([0, 1, 2]))))\n",
         ),
     ),
     "NNX980": Cases(
@@ -391,6 +508,24 @@ def chosen(q, actions):
     p = jax.nn.softmax(q, axis=-2)
     return jnp.take_along_axis(p, actions[..., None], axis=-1)  # NNX980
 """,
+            "def nll(logits, y):\n"
+            "    log_probs = jax.nn.log_softmax(logits, axis=-1)\n"
+            "    picked = jnp.take(log_probs, y, axis=1)  # NNX980\n"
+            "    return -picked.mean()\n"
+            "print(nll(jnp.ones((2, 3)), jnp.array([0, 1])))\n",
+            "def cross_entropy(logits, labels):\n"
+            "    probs = jax.nn.softmax(logits)\n"
+            "    return -jnp.log(probs[:, labels] + 1e-9).mean()  # NNX980\n"
+            "print(cross_entropy(jnp.ones((2, 3)), jnp.array([0, 1])))\n",
+            "def loss(logits, labels):\n"
+            "    logp = jax.nn.log_softmax(logits, axis=0)\n"
+            "    onehot = jax.nn.one_hot(labels, 3)\n"
+            "    return -jnp.mean(jnp.sum(logp * onehot, axis=-1))  # NNX980\n"
+            "print(loss(jnp.ones((2, 3)), jnp.array([0, 1])))\n",
+            "def loss(net, batch):\n"
+            '    logp = nnx.log_softmax(net(batch["x"]))\n'
+            '    return -jnp.mean(logp[:, batch["labels"]])  # NNX980\n'
+            'print(loss(model, {"x": jnp.ones((2, 3)), "labels": jnp.array([0, 1])}))\n',
         ),
         clean=(
             "def nll(z, y):\n    logp = jax.nn.log_softmax(z)\n    return -logp[jnp.arange(len(y)), y].mean()\n",
@@ -399,6 +534,25 @@ def chosen(q, actions):
             "def some(z, tokens):\n    p = jax.nn.softmax(z)\n    return p[:, tokens].sum()\n",
             "def rows(table, labels):\n    return table[:, labels].mean()\n",
             "def nll(z, y):\n    p = jax.nn.softmax(z, axis=0)\n    return jnp.take_along_axis(p, y[None], axis=0)\n",
+            "def nll(logits, y, first=0):\n"
+            "    log_probs = jax.nn.log_softmax(logits, axis=-1)\n"
+            "    own = jnp.take_along_axis(log_probs, y[:, None], 1)\n"
+            "    return -jnp.take(log_probs, first, axis=1).mean() - own.mean()\n"
+            "print(nll(jnp.ones((2, 3)), jnp.array([0, 1])))\n",
+            "def cross_entropy(logits, labels):\n"
+            "    probs = jax.nn.softmax(logits)\n"
+            "    return -jnp.log(probs[jnp.arange(2), labels] + 1e-9).mean()\n"
+            "print(cross_entropy(jnp.ones((2, 3)), jnp.array([0, 1])))\n",
+            "def usage(logits, labels):\n"
+            "    shares = jax.nn.softmax(logits, axis=0)\n"
+            "    onehot = jax.nn.one_hot(labels, 3)\n"
+            "    return jnp.sum(shares * onehot, axis=0)\n"
+            "print(usage(jnp.ones((2, 3)), jnp.array([0, 1])))\n",
+            "def loss(net, batch, cfg):\n"
+            '    logp = nnx.log_softmax(net(batch["x"]))\n'
+            '    own = logp[jnp.arange(2), batch["labels"]]\n'
+            '    return -jnp.mean(own) - jnp.mean(logp[:, cfg["first"]])\n'
+            'print(loss(model, {"x": jnp.ones((2, 3)), "labels": jnp.array([0, 1])}, {"first": 0}))\n',
         ),
     ),
     "NNX982": Cases(
@@ -407,6 +561,15 @@ def chosen(q, actions):
             "def unit(x):\n    norms = jnp.linalg.norm(x, axis=1)\n    return x / norms  # NNX982\n",
             "def soft(x):\n    e = jnp.exp(x)\n    return e / jnp.sum(e, axis=1)  # NNX982\n",
             "def normalize(x):\n    return (x - x.mean(axis=0)) / x.std(axis=1)  # NNX982\n",
+            "def rms_norm(v, eps=1e-6):\n"
+            "    rms = jnp.sqrt(jnp.mean(jnp.square(v), axis=-1) + eps)\n"
+            "    return v / rms  # NNX982\n"
+            "print(rms_norm(jnp.ones((4, 4))))\n",
+            "def chances(logits):\n"
+            "    return logits - jax.nn.logsumexp(logits, axis=1)  # NNX982\n"
+            "def unit(v):\n"
+            "    return v / (jnp.linalg.norm(v, axis=1) + 1e-8)  # NNX982\n"
+            "print(chances(jnp.ones((4, 4))), unit(jnp.ones((4, 4))))\n",
         ),
         clean=(
             "def normalize(x):\n    return x - x.mean(axis=1, keepdims=True)\n",
@@ -415,6 +578,15 @@ def chosen(q, actions):
             "def unit(x):\n    return (x.T / jnp.linalg.norm(x, axis=1)).T\n",
             "def spread(x):\n    return x.max(axis=1) - x.min(axis=1)\n",
             "def last(x):\n    return x - x.mean(-1)\n",
+            "def rms_norm(v, eps=1e-6):\n"
+            "    rms = jnp.sqrt(jnp.mean(jnp.square(v), axis=-1) + eps)\n"
+            "    return v / rms\n"
+            "print(rms_norm(jnp.ones(4)), jax.vmap(rms_norm)(jnp.ones((4, 4))))\n",
+            "def degrees(edges):\n"
+            "    return edges / jnp.sqrt(edges.sum(axis=1))\n"
+            "def rms_norm(v):\n"
+            "    return v * jax.lax.rsqrt(jnp.mean(v**2, axis=-1, keepdims=True) + 1e-6)\n"
+            "print(degrees(jnp.ones((4, 4))), rms_norm(jnp.ones((4, 4))))\n",
         ),
     ),
     "NNX984": Cases(
@@ -422,6 +594,9 @@ def chosen(q, actions):
             "jax.lax.scan(lambda c, _: (c + 1, c), 0, None)  # NNX984\n",
             "def count(step, start):\n    return jax.lax.scan(step, start, xs=None)  # NNX984\n",
             "def count(step, start):\n    return jax.lax.scan(step, init=start)  # NNX984\n",
+            "def simulate(f, start):\n"
+            "    xs = None\n"
+            "    return jax.lax.scan(lambda c, _: (f(c), c), start, xs)  # NNX984\n",
         ),
         clean=(
             "jax.lax.scan(lambda c, _: (c + 1, c), 0, None, length=3)\n",
@@ -429,6 +604,10 @@ def chosen(q, actions):
             "def count(step, start, xs):\n    return jax.lax.scan(step, start, xs)\n",
             "def count(step, start, **how):\n    return jax.lax.scan(step, start, None, **how)\n",
             "def count(step, start, how):\n    return jax.lax.scan(step, start, *how)\n",
+            "def simulate(f, start):\n"
+            "    xs, length = None, 3\n"
+            "    return jax.lax.scan(lambda c, _: (f(c), c), start, xs, length)\n"
+            "print(simulate(jnp.sin, x))\n",
         ),
     ),
     "NNX985": Cases(
@@ -459,6 +638,11 @@ def loss(log_prob, old, adv):
     second = ratio.clip(0.8, 1.2) * adv
     return -jnp.maximum(first, second).mean()  # NNX985
 """,
+            "def surrogate(ratio, adv, eps=0.2):\n"
+            "    return jnp.maximum(ratio * adv, jnp.clip(ratio, 1 - eps, 1 + eps) * adv)  # NNX985\n"
+            "def objective(logp, old, adv):\n"
+            "    return -surrogate(jnp.exp(logp - old), adv).mean()\n"
+            "print(objective(jnp.ones(2), jnp.zeros(2), jnp.ones(2)))\n",
         ),
         clean=(
             """\
@@ -490,6 +674,11 @@ def value_loss(value, old, target, eps):
     clipped = old + jnp.clip(value - old, -eps, eps)
     return jnp.maximum((value - target) ** 2, (clipped - target) ** 2).mean()
 """,
+            "def surrogate(ratio, adv, eps=0.2):\n"
+            "    return jnp.minimum(ratio * adv, jnp.clip(ratio, 1 - eps, 1 + eps) * adv)\n"
+            "def objective(logp, old, adv):\n"
+            "    return -surrogate(jnp.exp(logp - old), adv).mean()\n"
+            "print(objective(jnp.ones(2), jnp.zeros(2), jnp.ones(2)))\n",
         ),
     ),
     "NNX986": Cases(
@@ -511,6 +700,32 @@ def reinforce_loss(logits, actions, returns):
     picked = jax.nn.log_softmax(logits)[jnp.arange(len(actions)), actions]
     return jnp.sum(picked * returns)  # NNX986
 """,
+            "class Learner:\n"
+            "    def __init__(self, policy):\n"
+            "        self.policy = policy\n"
+            "        self.optimizer = nnx.Optimizer(policy, optax.sgd(0.1), wrt=nnx.Param)\n"
+            "    def update(self, obs, actions, returns):\n"
+            "        def loss_fn(policy):\n"
+            "            logp = jax.nn.log_softmax(policy(obs))\n"
+            "            chosen = logp[jnp.arange(len(actions)), actions]\n"
+            "            return (chosen * returns).mean()  # NNX986\n"
+            "        loss, grads = nnx.value_and_grad(loss_fn)(self.policy)\n"
+            "        self.optimizer.update(self.policy, grads)\n"
+            "        return loss\n"
+            "print(Learner(model).update(jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2)))\n",
+            "def actor_critic_loss(logits, value, actions, advantages, returns):\n"
+            "    log_probs = jax.nn.log_softmax(logits)\n"
+            "    chosen = jnp.take_along_axis(log_probs, actions[:, None], axis=-1)[:, 0]\n"
+            "    policy_loss = jnp.mean(chosen * advantages)  # NNX986\n"
+            "    return policy_loss + 0.5 * jnp.mean((value - returns) ** 2)\n",
+            "def ppo_loss(logp, old_logp, advantages, eps=0.2):\n"
+            "    ratio = jnp.exp(logp - old_logp)\n"
+            "    surr = jnp.minimum(ratio * advantages, jnp.clip(ratio, 1 - eps, 1 + eps) * advantages)  # NNX986\n"
+            "    return surr.mean()\n",
+            "def reinforce_loss(logits, actions, batch):\n"
+            "    onehot = jax.nn.one_hot(actions, 3)\n"
+            "    log_prob = jnp.sum(jax.nn.log_softmax(logits) * onehot, axis=-1)\n"
+            '    return jnp.mean(log_prob * batch["returns"])  # NNX986\n',
         ),
         clean=(
             """\
@@ -539,6 +754,26 @@ def actor_loss(dist, actions, adv):
     cost = -adv
     return jnp.mean(dist.log_prob(actions) * cost)
 """,
+            "def update(policy, obs, actions, returns):\n"
+            "    def loss_fn(policy):\n"
+            "        logp = jax.nn.log_softmax(policy(obs))\n"
+            "        return -(logp[jnp.arange(len(actions)), actions] * returns).mean()\n"
+            "    return nnx.value_and_grad(loss_fn)(policy)[0]\n"
+            "print(update(model, jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2)))\n",
+            "def objective(logp, advantages, value, returns):\n"
+            "    gain = jnp.mean(jax.nn.log_softmax(logp)[:, 0] * advantages)\n"
+            "    return 0.5 * jnp.mean((value - returns) ** 2) - gain\n"
+            "print(objective(jnp.ones((2, 3)), jnp.ones(2), jnp.ones(2), jnp.zeros(2)))\n",
+            "def ppo_loss(logp, old_logp, advantages, eps=0.2):\n"
+            "    ratio = jnp.exp(logp - old_logp)\n"
+            "    surr = jnp.minimum(ratio * advantages, jnp.clip(ratio, 1 - eps, 1 + eps) * advantages)\n"
+            "    return -surr.mean()\n"
+            "print(ppo_loss(jnp.ones(2), jnp.zeros(2), jnp.ones(2)))\n",
+            "def reinforce_loss(logits, actions, batch):\n"
+            "    onehot = jax.nn.one_hot(actions, 3)\n"
+            "    log_prob = jnp.sum(jax.nn.log_softmax(logits) * onehot, axis=-1)\n"
+            '    return -jnp.mean(log_prob * batch["returns"])\n'
+            'print(reinforce_loss(jnp.ones((2, 3)), jnp.array([0, 1]), {"returns": jnp.ones(2)}))\n',
         ),
     ),
     "NNX987": Cases(
@@ -566,6 +801,34 @@ class Diffusion:
         error = target - self.net.apply(params, a * x0 + noise)  # NNX987
         return (error**2).mean()
 """,
+            "def noisy(v, t, key):\n"
+            "    return jnp.sqrt(t) * v + jnp.sqrt(1 - t) * jax.random.normal(key, v.shape)\n"
+            "def loss(net, key, v):\n"
+            "    time_key, noise_key, other_key = jax.random.split(key, 3)\n"
+            "    t = jax.random.uniform(time_key, (len(v), 1))\n"
+            "    eps = jax.random.normal(other_key, v.shape)\n"
+            "    return jnp.mean((net(noisy(v, t, noise_key)) - eps) ** 2)  # NNX987\n"
+            "print(loss(model, key, jnp.ones((2, 3))))\n",
+            "def loss(net, rngs, v):\n"
+            "    noisy = v + jax.random.normal(rngs.noise(), v.shape)\n"
+            "    noise = jax.random.normal(rngs.noise(), v.shape)\n"
+            "    return jnp.mean((net(noisy) - noise) ** 2)  # NNX987\n"
+            "print(loss(model, nnx.Rngs(noise=0), jnp.ones((2, 3))))\n",
+            "def loss(net, key, v, sigma=0.1):\n"
+            "    key, sub = jax.random.split(key)\n"
+            "    noisy = v + sigma * jax.random.normal(sub, v.shape)\n"
+            "    key, sub = jax.random.split(key)\n"
+            "    target = -jax.random.normal(sub, v.shape) / sigma\n"
+            "    return optax.l2_loss(net(noisy), target).mean()  # NNX987\n"
+            "print(loss(model, key, jnp.ones((2, 3))))\n",
+            "def step(net, v, key):\n"
+            "    first, second = jax.random.split(key)\n"
+            "    noisy = v + jax.random.normal(first, v.shape)\n"
+            "    def loss(net):\n"
+            "        eps = jax.random.normal(second, v.shape)\n"
+            "        return jnp.mean((net(noisy) - eps) ** 2)  # NNX987\n"
+            "    return nnx.value_and_grad(loss)(net)[0]\n"
+            "print(step(model, jnp.ones((2, 3)), key))\n",
         ),
         clean=(
             """\
@@ -594,6 +857,34 @@ def prior(params, key, x):
     z = encode(params, x) + jax.random.normal(one, (3,))
     return jnp.mean((jnp.sort(z) - jnp.sort(jax.random.normal(two, (3,)))) ** 2)
 """,
+            "def noisy(v, t, key):\n"
+            "    return jnp.sqrt(t) * v + jnp.sqrt(1 - t) * jax.random.normal(key, v.shape)\n"
+            "def loss(net, key, v):\n"
+            "    time_key, noise_key = jax.random.split(key)\n"
+            "    t = jax.random.uniform(time_key, (len(v), 1))\n"
+            "    made = net(noisy(v, t, noise_key))\n"
+            "    return jnp.mean((made - v) ** 2)\n"
+            "print(loss(model, key, jnp.ones((2, 3))))\n",
+            "def loss(net, rngs, v):\n"
+            "    noise = jax.random.normal(rngs.noise(), v.shape)\n"
+            "    mask = jax.random.bernoulli(rngs.noise(), 0.5, v.shape)\n"
+            "    return jnp.mean((net(v * mask + noise) - noise) ** 2)\n"
+            "print(loss(model, nnx.Rngs(noise=0), jnp.ones((2, 3))))\n",
+            "def loss(net, key, v, sigma=0.1):\n"
+            "    key, sub = jax.random.split(key)\n"
+            "    noise = jax.random.normal(sub, v.shape)\n"
+            "    key, sub = jax.random.split(key)\n"
+            "    jitter = jax.random.normal(sub, v.shape) / sigma\n"
+            "    return optax.l2_loss(net(v + sigma * noise), jitter + noise - jitter).mean()\n"
+            "print(loss(model, key, jnp.ones((2, 3))))\n",
+            "def step(net, v, key):\n"
+            "    first, second = jax.random.split(key)\n"
+            "    eps = jax.random.normal(first, v.shape)\n"
+            "    def loss(net):\n"
+            "        jitter = 0.1 * jax.random.normal(second, v.shape)\n"
+            "        return jnp.mean((net(v + eps + jitter) - eps) ** 2)\n"
+            "    return nnx.value_and_grad(loss)(net)[0]\n"
+            "print(step(model, jnp.ones((2, 3)), key))\n",
         ),
     ),
     "NNX989": Cases(
@@ -615,6 +906,38 @@ def init_network(sizes):
             for n_in, n_out in zip(sizes[:-1], sizes[1:])]
 slope = jax.value_and_grad(loss)
 """,
+            "class Net(nnx.Module):\n"
+            "    def __init__(self, din, hidden, rngs):\n"
+            "        zeros = nnx.initializers.zeros_init()\n"
+            "        self.fc1 = nnx.Linear(din, hidden, kernel_init=zeros, rngs=rngs)  # NNX989\n"
+            "        self.fc2 = nnx.Linear(hidden, 1, kernel_init=zeros, rngs=rngs)\n"
+            "    def __call__(self, v):\n"
+            "        return self.fc2(nnx.relu(self.fc1(v)))\n"
+            "print(nnx.grad(lambda net: net(x).sum())(Net(3, 4, nnx.Rngs(0))))\n",
+            "class Net(nnx.Module):\n"
+            "    def __init__(self):\n"
+            "        self.w1 = nnx.Param(jnp.zeros((3, 8)))  # NNX989\n"
+            "        self.b1 = nnx.Param(jnp.zeros(8))\n"
+            "        self.w2 = nnx.Param(jnp.zeros((8, 1)))\n"
+            "    def __call__(self, v):\n"
+            "        return jnp.tanh(v @ self.w1 + self.b1) @ self.w2\n"
+            "print(nnx.grad(lambda net: net(x).sum())(Net()))\n",
+            "zeros = jax.nn.initializers.zeros\n"
+            "class MLP(nnx.Module):\n"
+            "    def __init__(self, sizes, rngs):\n"
+            "        pairs = zip(sizes[:-1], sizes[1:])\n"
+            "        self.layers = [nnx.Linear(a, b, kernel_init=zeros, rngs=rngs) for a, b in pairs]  # NNX989\n"
+            "def slopes(net, v):\n"
+            "    return nnx.grad(lambda net: net.layers[1](jnp.tanh(net.layers[0](v))).sum())(net)\n",
+            "def init_params(d, h):\n"
+            "    params = {}\n"
+            '    params["w1"] = jnp.zeros((d, h))  # NNX989\n'
+            '    params["b1"] = jnp.zeros(h)\n'
+            '    params["w2"] = jnp.zeros((h, 1))\n'
+            "    return params\n"
+            "def loss(p, v):\n"
+            '    return jnp.mean((jnp.tanh(v @ p["w1"] + p["b1"]) @ p["w2"]) ** 2)\n'
+            "print(jax.grad(loss)(init_params(3, 4), jnp.ones((2, 3))))\n",
         ),
         clean=(
             """\
@@ -643,6 +966,39 @@ def init_params(a, b):
 params = init_params(2, 3)
 print(params)
 """,
+            "class Shift(nnx.Module):\n"
+            "    def __init__(self, width, rngs):\n"
+            "        zeros = nnx.initializers.zeros_init()\n"
+            "        self.scale = nnx.Linear(width, width, kernel_init=zeros, rngs=rngs)\n"
+            "        self.shift = nnx.Linear(width, width, kernel_init=zeros, rngs=rngs)\n"
+            "    def __call__(self, v):\n"
+            "        return v * (1 + self.scale(v)) + self.shift(v)\n"
+            "print(nnx.grad(lambda net: net(x).sum())(Shift(3, nnx.Rngs(0))))\n",
+            "class Net(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.w1 = nnx.Param(jax.random.normal(rngs.params(), (3, 8)))\n"
+            "        self.b1 = nnx.Param(jnp.zeros(8))\n"
+            "        self.w2 = nnx.Param(jnp.zeros((8, 1)))\n"
+            "    def __call__(self, v):\n"
+            "        return jnp.tanh(v @ self.w1 + self.b1) @ self.w2\n"
+            "print(nnx.grad(lambda net: net(x).sum())(Net(nnx.Rngs(0))))\n",
+            "def init_params(d, h, key):\n"
+            "    params = {}\n"
+            '    params["w1"] = jax.random.normal(key, (d, h))\n'
+            '    params["b1"] = jnp.zeros(h)\n'
+            '    params["w2"] = jnp.zeros((h, 1))\n'
+            "    return params\n"
+            "def loss(p, v):\n"
+            '    return jnp.mean((jnp.tanh(v @ p["w1"] + p["b1"]) @ p["w2"]) ** 2)\n'
+            "print(jax.grad(loss)(init_params(3, 4, key), jnp.ones((2, 3))))\n",
+            "zeros = jax.nn.initializers.zeros\n"
+            "class Heads(nnx.Module):\n"
+            "    def __init__(self, sizes, rngs):\n"
+            "        heads = [nnx.Linear(3, b, kernel_init=zeros, rngs=rngs) for a, b in zip(sizes[:-1], sizes[1:])]\n"
+            "        self.first, self.second = heads\n"
+            "def slopes(net, v):\n"
+            "    return nnx.grad(lambda net: (net.first(v) + net.second(v)).sum())(net)\n"
+            "print(slopes(Heads([3, 3, 3], nnx.Rngs(0)), x))\n",
         ),
     ),
     "NNX990": Cases(
@@ -696,6 +1052,16 @@ def lm_loss(params, tokens):
 params = {"embed": jnp.ones((5, 4)), "out": jnp.ones((4, 5))}
 print(lm_loss(params, jnp.zeros((2, 3), int)))
 """,
+            "def forward(params, ids):\n"
+            '    h = params["emb"][ids]\n'
+            "    t = ids.shape[1]\n"
+            '    att = jnp.where(jnp.tril(jnp.ones((t, t), bool)), jnp.einsum("bqd,bkd->bqk", h, h), -1e9)\n'
+            '    return (jax.nn.softmax(att) @ h) @ params["emb"].T\n'
+            "def loss(params, ids):\n"
+            "    logits = forward(params, ids)\n"
+            "    logp = jax.nn.log_softmax(logits[:, :-1])\n"
+            "    return -jnp.take_along_axis(logp, ids[:, :-1, None], axis=-1).mean()  # NNX990\n"
+            'print(jax.grad(loss)({"emb": jnp.ones((10, 4))}, jnp.ones((2, 5), int)))\n',
         ),
         clean=(
             """\
@@ -746,6 +1112,16 @@ def lm_loss(params, tokens):
 params = {"embed": jnp.ones((5, 4)), "out": jnp.ones((4, 5))}
 print(lm_loss(params, jnp.zeros((2, 3), int)))
 """,
+            "def forward(params, ids):\n"
+            '    h = params["emb"][ids]\n'
+            "    t = ids.shape[1]\n"
+            '    att = jnp.where(jnp.tril(jnp.ones((t, t), bool)), jnp.einsum("bqd,bkd->bqk", h, h), -1e9)\n'
+            '    return (jax.nn.softmax(att) @ h) @ params["emb"].T\n'
+            "def loss(params, ids):\n"
+            "    logits = forward(params, ids)\n"
+            "    logp = jax.nn.log_softmax(logits[:, :-1])\n"
+            "    return -jnp.take_along_axis(logp, ids[:, 1:, None], axis=-1).mean()\n"
+            'print(jax.grad(loss)({"emb": jnp.ones((10, 4))}, jnp.ones((2, 5), int)))\n',
         ),
     ),
     "NNX991": Cases(
@@ -799,6 +1175,16 @@ def draws(state, x, n):
         out[i] = np.asarray(noisy(state, x))  # NNX991
     return out
 """,
+            "def spread(net, v, rounds):\n"
+            "    graphdef, state = nnx.split(net)\n"
+            "    @jax.jit\n"
+            "    def act(state, v):\n"
+            "        return nnx.merge(graphdef, state)(v)\n"
+            "    total = 0.0\n"
+            "    for _ in range(rounds):\n"
+            "        total += act(state, v).sum()  # NNX991\n"
+            "    return total / rounds\n"
+            "print(spread(nnx.Dropout(0.5, rngs=nnx.Rngs(0)), jnp.ones(4), 5))\n",
         ),
         clean=(
             """\
@@ -882,6 +1268,18 @@ def test_same(x):
     assert all((one == kept[0]).all() for one in kept)
 test_same(jnp.ones(3))
 """,
+            "def spread(net, v, rounds):\n"
+            "    graphdef, state = nnx.split(net)\n"
+            "    @jax.jit\n"
+            "    def act(state, v):\n"
+            "        net = nnx.merge(graphdef, state)\n"
+            "        return net(v), nnx.state(net)\n"
+            "    total = 0.0\n"
+            "    for _ in range(rounds):\n"
+            "        made, state = act(state, v)\n"
+            "        total += made.sum()\n"
+            "    return total / rounds\n"
+            "print(spread(nnx.Dropout(0.5, rngs=nnx.Rngs(0)), jnp.ones(4), 5))\n",
         ),
     ),
     "NNX992": Cases(
@@ -918,6 +1316,19 @@ def main(state, train_step, evaluate, batches):
             state = train_step(state, batch)
         print(evaluate(eval_state, batch))  # NNX992
 """,
+            "def fit(net, step, loader, v):\n"
+            "    graphdef, params = nnx.split(net)\n"
+            "    for one in loader:\n"
+            "        params = step(params, one)\n"
+            "        print(jnp.mean(net(v) ** 2))  # NNX992\n"
+            "    return params\n",
+            "def run(net, state, step, loader, x_test):\n"
+            "    params = state.params\n"
+            "    for one in loader:\n"
+            "        state = step(state, one)\n"
+            '        logits = net.apply({"params": params}, x_test)  # NNX992\n'
+            "        print(logits.argmax(-1))\n"
+            "    return state\n",
         ),
         clean=(
             """\
@@ -967,6 +1378,22 @@ def main(params, train_step, evaluate, ema, batches):
         print(evaluate(eval_params, batch))
 main(1.0, lambda p, b: p + b, lambda p, b: p, lambda a, b: 0.9 * a + 0.1 * b, [1.0])
 """,
+            "def fit(net, step, evaluate, loader):\n"
+            "    graphdef, params = nnx.split(net)\n"
+            "    for one in loader:\n"
+            "        params = step(params, one)\n"
+            "        nnx.update(net, params)\n"
+            "        print(evaluate(net, one))\n"
+            "    return params\n"
+            "fit(model, lambda p, one: jax.tree.map(lambda v: 0.9 * v, p), lambda net, v: v.sum(), batches)\n",
+            "def distill(teacher, step, evaluate, loader):\n"
+            "    graphdef, params = nnx.split(teacher)\n"
+            "    for one in loader:\n"
+            "        params = step(params, one)\n"
+            "        print(evaluate(teacher, one))\n"
+            "    return params\n"
+            "smaller = lambda p, one: jax.tree.map(lambda v: 0.9 * v, p)\n"
+            "print(distill(model, smaller, lambda net, v: v.sum(), batches))\n",
         ),
     ),
     "NNX998": Cases(
@@ -1143,6 +1570,21 @@ class Reader(nnx.Module):
         return self.rnn(rows)[-1]  # NNX934
 print(Reader(nnx.Rngs(0)).last(jnp.zeros((2, 5, 3))).shape)
 """,
+            "class Reader(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.embed = nnx.Embed(10, 3, rngs=rngs)\n"
+            "        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), return_carry=True)\n"
+            "    def read(self, ids):\n"
+            "        carry, steps = self.rnn(self.embed(ids))\n"
+            "        return steps[-1, :, :]  # NNX934\n"
+            "print(Reader(nnx.Rngs(0)).read(jnp.ones((4, 5), int)).shape)\n",
+            "class Reader(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs))\n"
+            "    def __call__(self, rows):\n"
+            "        rows = jnp.swapaxes(rows, 0, 1)\n"
+            "        return self.rnn(rows)[-1]  # NNX934\n"
+            "print(Reader(nnx.Rngs(0))(jnp.ones((4, 5, 3))).shape)\n",
         ),
         clean=(
             """\
@@ -1177,6 +1619,21 @@ class Reader(nnx.Module):
         return self.rnn(rows)[-1]
 print(Reader(nnx.Rngs(0))(jnp.ones((5, 3))).shape)
 """,
+            "class Reader(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.embed = nnx.Embed(10, 3, rngs=rngs)\n"
+            "        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), return_carry=True)\n"
+            "    def read(self, ids):\n"
+            "        carry, steps = self.rnn(self.embed(ids))\n"
+            "        return steps[-1, :]\n"
+            "print(Reader(nnx.Rngs(0)).read(jnp.ones(5, int)).shape)\n",
+            "class Reader(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), time_major=True)\n"
+            "    def __call__(self, rows):\n"
+            "        rows = jnp.swapaxes(rows, 0, 1)\n"
+            "        return self.rnn(rows)[-1]\n"
+            "print(Reader(nnx.Rngs(0))(jnp.ones((4, 5, 3))).shape)\n",
         ),
     ),
     "NNX935": Cases(
@@ -1203,6 +1660,10 @@ def solve(points, y):
     factor = jax.scipy.linalg.cho_factor(rbf(points, points))  # NNX935
     return jax.scipy.linalg.cho_solve(factor, y)
 """,
+            "xs = jnp.linspace(-1, 1, 80)\n"
+            "diff = xs[:, None] - xs[None, :]\n"
+            "gram = 1.5**2 * jnp.exp(-0.5 * (diff / 0.3) ** 2)\n"
+            "print(jnp.linalg.cholesky(gram))  # NNX935\n",
         ),
         clean=(
             """\
@@ -1233,6 +1694,11 @@ def rough(one, two):
     return jnp.exp(-jnp.abs(one[:, None] - two[None, :]))
 print(jnp.linalg.cholesky(rough(jnp.arange(3.0), jnp.arange(3.0))).shape)
 """,
+            "xs = jnp.linspace(-1, 1, 8)\n"
+            "diff = xs[:, None] - xs[None, :]\n"
+            "gram = 1.5**2 * jnp.exp(-0.5 * (diff / 0.3) ** 2)\n"
+            "matern = jnp.exp(-jnp.abs(diff) / 0.3)\n"
+            "print(jnp.linalg.cholesky(gram + 1e-4 * jnp.eye(8)), jnp.linalg.cholesky(matern))\n",
         ),
     ),
     "NNX936": Cases(
@@ -1251,6 +1717,15 @@ def mixture(log_probs):
 def marginal(log_p):
     return jnp.log(jnp.exp(log_p).sum())  # NNX936
 """,
+            "def bound(log_p, log_q, k):\n"
+            "    log_weights = log_p - log_q\n"
+            "    weights = jnp.exp(log_weights)\n"
+            "    return jnp.log(jnp.sum(weights, axis=0) / k).mean()  # NNX936\n"
+            "print(bound(jnp.zeros(3), jnp.ones(3), 3))\n",
+            "def mixture(v, weights, means):\n"
+            "    parts = jax.scipy.stats.norm.logpdf(v[:, None], means)\n"
+            "    return jnp.log((weights * jnp.exp(parts)).sum(axis=-1))  # NNX936\n"
+            "print(mixture(x, jnp.full(2, 0.5), jnp.zeros(2)))\n",
         ),
         clean=(
             """\
@@ -1276,6 +1751,18 @@ def contrast(similarity):
     return jnp.log(jnp.sum(jnp.exp(similarity / 0.5)))
 print(contrast(x))
 """,
+            "def bound(log_p, log_q, k):\n"
+            "    log_weights = log_p - log_q\n"
+            "    top = log_weights.max()\n"
+            "    weights = jnp.exp(log_weights - top)\n"
+            "    return top + jnp.log(jnp.sum(weights, axis=0) / k).mean()\n"
+            "print(bound(jnp.zeros(3), jnp.ones(3), 3))\n",
+            "def mixture(v, weights, means):\n"
+            "    parts = jax.scipy.stats.norm.logpdf(v[:, None], means)\n"
+            "    return jax.nn.logsumexp(parts, b=weights, axis=-1)\n"
+            "def softplus_sum(v, weights):\n"
+            "    return jnp.log((weights * jnp.exp(v)).sum(axis=-1))\n"
+            "print(mixture(x, jnp.full(2, 0.5), jnp.zeros(2)), softplus_sum(x, x))\n",
         ),
     ),
 }

@@ -84,8 +84,22 @@ def update(w, b):
         old = jax.lax.stop_gradient(log_prob(w, b))
         log_ratio = log_prob(w, b) - old
         ratio = jnp.exp(log_ratio)  # NNX779
-        return jnp.minimum(ratio * b["adv"], jnp.clip(ratio, 0.8, 1.2) * b["adv"]).mean()
+        return -jnp.minimum(ratio * b["adv"], jnp.clip(ratio, 0.8, 1.2) * b["adv"]).mean()
     return jax.grad(loss)(w)
+""",
+            """\
+def loss(w, b, eps=0.2):
+    logp = jax.nn.log_softmax(b["obs"] @ w)[:, 0]
+    ratio = jnp.exp(b["log_probs"] - logp)  # NNX779
+    return -jnp.minimum(ratio * b["adv"], jnp.clip(ratio, 1.0 - eps, 1.0 + eps) * b["adv"]).mean()
+""",
+            """\
+def update(net, batch):
+    def loss(net):
+        log_prob = jax.nn.log_softmax(net(batch.obs))[:, 0]
+        ratio = jnp.exp(batch.logp - log_prob)  # NNX779
+        return -jnp.minimum(ratio * batch.adv, jnp.clip(ratio, 0.8, 1.2) * batch.adv).mean()
+    return nnx.grad(loss)(net)
 """,
             _EPOCHS.replace("    # each\n", "").replace(_OLD, "        old = log_prob(net, obs, act)  # NNX779\n"),
             # of a method, and with the gradient in the loop
@@ -94,6 +108,16 @@ def update(w, b):
             ),
         ),
         clean=(
+            """\
+def loss(w, b, eps=0.2):
+    logp = jax.nn.log_softmax(b["obs"] @ w)[:, 0]
+    ratio = jnp.exp(logp - b["log_probs"])
+    weight = jnp.exp(b["ref_log_probs"] - logp)
+    kept = jnp.clip(weight, 1.0 - eps, 1.0 + eps)
+    return -jnp.minimum(ratio * b["adv"], jnp.clip(ratio, 1.0 - eps, 1.0 + eps) * b["adv"]).mean() + kept.mean()
+rows = jnp.ones(2)
+print(loss(jnp.eye(3), {"obs": jnp.ones((2, 3)), "adv": rows, "log_probs": -rows, "ref_log_probs": -rows}))
+""",
             """\
 def log_prob(w, b):
     return jax.nn.log_softmax(b["obs"] @ w)[:, 0]
@@ -164,6 +188,13 @@ surrogate(x, x, x)
     "NNX782": Cases(
         bad=(
             """\
+def marked(lengths, size):
+    return jnp.less(jnp.arange(size), lengths[:, None]).astype(jnp.float32)
+def loss(logits, lengths, labels):
+    padding = (labels == 0).astype(jnp.float32)
+    return optax.ctc_loss(logits, marked(lengths, logits.shape[1]), labels, padding).mean()  # NNX782
+""",
+            """\
 def mask_of(lengths, longest):
     return (jnp.arange(longest)[None, :] < lengths[:, None]).astype(jnp.float32)
 def loss(logits, n, labels, m):
@@ -218,6 +249,14 @@ loss(collate(jnp.ones((2, 10, 3)), jnp.array([3, 4]), jnp.ones((2, 3), int)))
 """,
         ),
         clean=(
+            """\
+def marked(lengths, size):
+    return jnp.greater_equal(jnp.arange(size), lengths[:, None]).astype(jnp.float32)
+def loss(logits, lengths, labels):
+    padding = jnp.equal(labels, 0).astype(jnp.float32)
+    return optax.ctc_loss(logits, marked(lengths, logits.shape[1]), labels, padding).mean()
+print(loss(jnp.zeros((1, 6, 4)), jnp.array([5]), jnp.array([[1, 2, 0]])))
+""",
             """\
 def loss(logits, lengths, labels):
     mask = np.zeros(logits.shape[:2], np.float32)
@@ -531,6 +570,19 @@ laplacian(jnp.sum, x)
     "NNX792": Cases(
         bad=(
             """\
+import timeit
+@partial(jax.jit, static_argnames="n")
+def power(v, n):
+    for _ in range(n):
+        v = v @ v
+    return v
+jax.block_until_ready(power(jnp.eye(4), 3))
+start = timeit.default_timer()
+result = power(jnp.eye(4), n=3)
+duration = timeit.default_timer() - start  # NNX792
+jax.block_until_ready(result)
+""",
+            """\
 @jax.jit
 def square(v):
     return v * v
@@ -569,6 +621,19 @@ out.block_until_ready()
 """,
         ),
         clean=(
+            """\
+import timeit
+@partial(jax.jit, static_argnames="n")
+def power(v, n):
+    for _ in range(n):
+        v = v @ v
+    return v
+jax.block_until_ready(power(jnp.eye(4), 3))
+start = timeit.default_timer()
+result = jax.block_until_ready(power(jnp.eye(4), n=3))
+duration = timeit.default_timer() - start
+print(duration > 0)
+""",
             """\
 square = jax.jit(lambda v: v * v)
 def bench(v):

@@ -43,8 +43,49 @@ def loss(logits, batch):
     ce = ce * weights
     return ce.mean()  # NNX789
 """,
+            """\
+def loss(logits, batch):
+    logp = jax.nn.log_softmax(logits, axis=-1)
+    nll = -jnp.take_along_axis(logp, batch["labels"][..., None], axis=-1).squeeze(-1)
+    nll = jnp.where(batch["attention_mask"] == 1, nll, 0.0)
+    return nll.mean()  # NNX789
+""",
+            """\
+class Loss:
+    def __init__(self, pad):
+        self.pad = pad
+    def __call__(self, logits, target):
+        losses = optax.softmax_cross_entropy(logits, jnp.eye(logits.shape[-1])[target])
+        weights = jnp.where(target == self.pad, 0.0, 1.0)
+        losses *= weights
+        return losses.mean()  # NNX789
+""",
+            """\
+def loss(logits, labels):
+    keep = jnp.not_equal(labels, 0).astype(jnp.float32)
+    return jnp.mean(keep * optax.softmax_cross_entropy_with_integer_labels(logits, labels))  # NNX789
+""",
         ),
         clean=(
+            """\
+class Loss:
+    def __init__(self, pad):
+        self.pad = pad
+    def __call__(self, logits, target):
+        losses = optax.softmax_cross_entropy(logits, jnp.eye(logits.shape[-1])[target])
+        weights = jnp.where(target == self.pad, 0.0, 1.0)
+        losses *= weights
+        return losses.sum() / weights.sum()
+print(Loss(0)(jnp.zeros((4, 3)), jnp.array([1, 2, 1, 0])))
+""",
+            """\
+def loss(logits, labels):
+    weights = jnp.where(labels == 2, 0.1, 1.0)
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+    losses *= weights
+    return losses.mean()
+print(loss(jnp.zeros((4, 3)), jnp.array([1, 2, 1, 0])))
+""",
             """\
 PAD = 0
 def token_nll(table, tokens):
@@ -85,6 +126,12 @@ def loss(logits, labels, group):
     ),
     "NNX850": Cases(
         bad=(
+            """\
+def elbo(params, v):
+    return (params * v).sum(), (params, v)
+def step(params, v):
+    return jax.grad(lambda p: elbo(p, v))(params)  # NNX850
+""",
             _LOSS + "(value, y), grads = nnx.value_and_grad(loss)(model, x)  # NNX850\n",
             "g = jax.grad(lambda v: (v, v))(1.0)  # NNX850\n",
             _LOSS
@@ -100,6 +147,15 @@ def step(p, x):
 """,
         ),
         clean=(
+            """\
+def elbo(params, v):
+    return (params * v).sum(), (params, v)
+def step(params, v):
+    first = jax.grad(lambda p: elbo(p, v)[0])(params)
+    second, _ = jax.grad(lambda p: elbo(p, v), has_aux=True)(params)
+    return first + second
+step(x, x)
+""",
             _LOSS + "(value, y), grads = nnx.value_and_grad(loss, has_aux=True)(model, x)\n",
             "g = jax.grad(lambda v: v * v)(1.0)\n",
             _LOSS + "(value, y), grads = nnx.value_and_grad(loss, argnums=0, has_aux=True)(model, x)\n",
@@ -110,6 +166,30 @@ def step(p, x):
     ),
     "NNX784": Cases(
         bad=(
+            """\
+@jax.custom_jvp
+def safe_sqrt(v):
+    return jnp.sqrt(jnp.maximum(v, 0.0))
+def rule(primals, tangents):
+    (v,) = primals
+    y = safe_sqrt(v)
+    return y, 0.5 / jnp.maximum(y, 1e-6)  # NNX784
+safe_sqrt.defjvp(rule)
+""",
+            """\
+def made(weight):
+    @jax.custom_vjp
+    def huber(pred, target):
+        d = pred - target
+        return weight * jnp.sum(jnp.where(jnp.abs(d) < 1, 0.5 * d**2, jnp.abs(d) - 0.5))
+    def fwd(pred, target):
+        return huber(pred, target), pred - target
+    def bwd(d, ct):
+        grad = weight * jnp.clip(d, -1, 1)
+        return grad, -grad  # NNX784
+    huber.defvjp(fwd, bwd)
+    return huber
+""",
             """\
 @jax.custom_vjp
 def scaled(v, scale):
@@ -150,6 +230,18 @@ root.defvjp(fwd=lambda x: (plain(x), x), bwd=backward)
 """,
         ),
         clean=(
+            """\
+@jax.custom_jvp
+def safe_sqrt(v):
+    return jnp.sqrt(jnp.maximum(v, 0.0))
+def rule(primals, tangents):
+    (v,) = primals
+    (tangent,) = tangents
+    y = safe_sqrt(v)
+    return y, 0.5 * tangent / jnp.maximum(y, 1e-6)
+safe_sqrt.defjvp(rule)
+print(jax.grad(lambda v: 3.0 * safe_sqrt(v))(4.0))
+""",
             """\
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def scaled(dtype, v, scale, history):
@@ -223,12 +315,29 @@ print(jax.grad(counted)(2.0))
     ),
     "NNX851": Cases(
         bad=(
+            """\
+def cube(v):
+    return v**3
+slopes = [jax.grad(cube)(v) for v in (1, 2, 3)]  # NNX851
+""",
+            """\
+slopes = jax.vmap(jax.grad(lambda v: v**3))(jnp.arange(5))  # NNX851
+""",
             "g = jax.grad(lambda v: v * v)(3)  # NNX851\n",
             "def f(v):\n    return v**2\ng = jax.value_and_grad(f)(-3)  # NNX851\n",
             "from jax import grad\ndf = grad(lambda v: v**2)\ng = df(2)  # NNX851\n",
             "g = jax.grad(lambda v: v**2)(jnp.array(3))  # NNX851\n",
         ),
         clean=(
+            """\
+def cube(v):
+    return v**3
+slopes = [jax.grad(cube)(v) for v in (1.0, 2.0, 3.0)]
+""",
+            """\
+slopes = jax.vmap(jax.grad(lambda v: v**3))(jnp.arange(5.0))
+counted = jax.vmap(jax.grad(lambda v, n: n * v), in_axes=(None, 0))(2.0, jnp.arange(5))
+""",
             "g = jax.grad(lambda v: v * v)(3.0)\n",
             "g = jax.grad(lambda v: 0.5 * v, allow_int=True)(3)\n",
             "g = jax.grad(lambda n, v: v * n, argnums=1)(3, 2.0)\n",
@@ -238,6 +347,17 @@ print(jax.grad(counted)(2.0))
     ),
     "NNX852": Cases(
         bad=(
+            """\
+class Trainer:
+    def __init__(self):
+        self.net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+
+    def loss(self, v, net):
+        return net(v).mean()
+
+    def step(self, v):
+        return nnx.value_and_grad(self.loss)(v, self.net)  # NNX852
+""",
             "g = nnx.grad(lambda v, m: m(v).sum())(x, model)  # NNX852\n",
             "def loss(m):\n    m = model\n    return m(x).sum()  # NNX852\ng = nnx.grad(loss)(model)\n",
             """\
@@ -261,6 +381,18 @@ def step(model: nnx.Module, optimizer, y):
 """,
         ),
         clean=(
+            """\
+class Trainer:
+    def __init__(self):
+        self.net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+
+    def loss(self, net, v):
+        return net(v).mean()
+
+    def step(self, v):
+        return nnx.value_and_grad(self.loss)(self.net, v)
+Trainer().step(x)
+""",
             "g = nnx.grad(lambda m, v: m(v).sum())(model, x)\n",
             "g = nnx.grad(lambda v, m: m(v).sum(), argnums=1)(x, model)\n",
             "g = jax.grad(lambda v, m: m(v).sum())(x, model)\n",
@@ -288,6 +420,24 @@ Trainer().step(x)
     "NNX853": Cases(
         bad=(
             """\
+def squared(predicted, y):
+    return (predicted - y) ** 2
+def step(net, v, y):
+    return nnx.grad(lambda m: squared(m(v), y))(net)  # NNX853
+""",
+            """\
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+
+    def loss(self, net, v, y):
+        residual = net(v) - y
+        return 0.5 * residual**2  # NNX853
+
+    def grads(self, v, y):
+        return nnx.grad(self.loss)(self.net, v, y)
+""",
+            """\
 def pinball(params, v, y, taus):
     pred = v @ params["w"]
     diff = y[:, None] - pred
@@ -309,6 +459,26 @@ both = jax.value_and_grad(pinball)
             "spin = Spin()\nstep = jax.jit(jax.value_and_grad(lambda t: spin.energy(t)))  # NNX853\n",
         ),
         clean=(
+            """\
+def squared(predicted, y):
+    return (predicted - y) ** 2
+def step(net, v, y):
+    return nnx.grad(lambda m: squared(m(v).mean(), y))(net), nnx.grad(lambda m: squared(m(v), y).mean())(net)
+step(model, x, 1.0)
+""",
+            """\
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+
+    def loss(self, net, v, y):
+        residual = net(v) - y
+        return 0.5 * (residual**2).sum()
+
+    def grads(self, v, y):
+        return nnx.grad(self.loss)(self.net, v, y)
+Trainer(model).grads(x, x)
+""",
             """\
 def pinball(params, v, y, taus):
     pred = v @ params["w"]
@@ -333,6 +503,17 @@ print(jax.value_and_grad(pinball)({"w": jnp.ones((3, 2))}, jnp.ones((4, 3)), jnp
     ),
     "NNX854": Cases(
         bad=(
+            """\
+def heads(v):
+    first = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    second = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+    made = {
+        "first": nnx.Optimizer(first, optax.adam(1e-3), wrt=nnx.Param),
+        "second": nnx.Optimizer(second, optax.adam(1e-3), wrt=nnx.Param),
+    }
+    grads = nnx.grad(lambda m: m(v).sum())(second)
+    made["first"].update(model=second, grads=grads)  # NNX854
+""",
             """\
 other = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
 grads = nnx.grad(lambda m: m(x).sum())(model)
@@ -363,6 +544,18 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def heads(v):
+    first = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    second = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+    made = {
+        "first": nnx.Optimizer(first, optax.adam(1e-3), wrt=nnx.Param),
+        "second": nnx.Optimizer(second, optax.adam(1e-3), wrt=nnx.Param),
+    }
+    grads = nnx.grad(lambda m: m(v).sum())(second)
+    made["second"].update(model=second, grads=grads)
+heads(x)
+""",
             "grads = nnx.grad(lambda m: m(x).sum())(model)\noptimizer.update(model, grads)\n",
             """\
 def step(net, opt):
@@ -397,6 +590,14 @@ def learn(i):
     ),
     "NNX855": Cases(
         bad=(
+            """\
+def weight(path, leaf):
+    return not any("rng" in str(part) for part in path)  # NNX855
+weights = nnx.state(model, weight)
+""",
+            """\
+parts = nnx.split(model, lambda path, leaf: path[0] == "rngs", ...)  # NNX855
+""",
             'weights = nnx.state(model, lambda path, leaf: "rngs" not in path)  # NNX855\n',
             """\
 flat = nnx.to_flat_state(nnx.state(model))
@@ -417,6 +618,15 @@ for path, leaf in nnx.state(model).flat_state():
 """,
         ),
         clean=(
+            """\
+def weight(path, leaf):
+    return not any("kernel" in str(part) for part in path)
+weights = nnx.state(model, weight)
+""",
+            """\
+settings = {"rngs": 1, "seed": 2}
+kept = [name for name in settings if name != "rngs" and "rng" not in str(name)]
+""",
             "weights = nnx.state(model, nnx.Not(nnx.RngState))\n",
             'config = {"rngs": 1}\nif "rngs" in config:\n    print(config["rngs"])\n',
             'def call(layer, x, **options):\n    return layer(x) if "rngs" in options else x\n',
@@ -432,6 +642,21 @@ keep = {path: leaf for path, leaf in flat if not isinstance(leaf, nnx.RngState)}
     ),
     "NNX872": Cases(
         bad=(
+            """\
+class Equilibrium(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, v):
+        def body(state):
+            count, z = state
+            return count + 1, nnx.tanh(self.inner(z) + v)
+        return jax.lax.while_loop(lambda s: s[0] < 30, body, (0, jnp.zeros_like(v)))[1]  # NNX872
+def loss(net: Equilibrium, v):
+    return net(v).sum()
+def step(net: Equilibrium, v):
+    return nnx.grad(loss)(net, v)
+""",
             """\
 def legendre(n, x):
     _, y = jax.lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (1, x))  # NNX872
@@ -457,6 +682,19 @@ slope = jax.value_and_grad(root)
             "slope = jax.grad(lambda v: jax.lax.while_loop(lambda c: c < 3, lambda c: c + v, 0.0))  # NNX872\n",
         ),
         clean=(
+            """\
+class Equilibrium(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, v):
+        return jax.lax.fori_loop(0, 3, lambda i, z: nnx.tanh(self.inner(z) + v), jnp.zeros_like(v))
+def loss(net: Equilibrium, v):
+    return net(v).sum()
+def step(net: Equilibrium, v):
+    return nnx.grad(loss)(net, v)
+step(Equilibrium(nnx.Rngs(0)), x)
+""",
             """\
 def grow(v):
     return jax.lax.fori_loop(0, 3, lambda i, c: c * v, v)
@@ -497,6 +735,26 @@ for family in ("laguerre", "jacobi"):
         bad=(
             """\
 @jax.custom_vjp
+def reversed_gradient(v):
+    return v
+def ahead(v):
+    return reversed_gradient(v)  # NNX873
+def back(_, g):
+    return (-g,)
+reversed_gradient.defvjp(ahead, back)
+""",
+            """\
+@jax.custom_vjp
+def scaled(v, factor):
+    return v * factor
+def ahead(v, factor):
+    return scaled(v, factor), factor
+def back(factor, g):
+    return (g * factor,)  # NNX873
+scaled.defvjp(fwd=ahead, bwd=back)
+""",
+            """\
+@jax.custom_vjp
 def same(v):
     return v
 def back(_, g):
@@ -535,6 +793,28 @@ same.defvjp(ahead, back)
 """,
         ),
         clean=(
+            """\
+@jax.custom_vjp
+def reversed_gradient(v):
+    return v
+def ahead(v):
+    return reversed_gradient(v), None
+def back(_, g):
+    return (-g,)
+reversed_gradient.defvjp(fwd=ahead, bwd=back)
+jax.grad(lambda v: reversed_gradient(v).sum())(x)
+""",
+            """\
+@jax.custom_vjp
+def scaled(v, factor):
+    return v * factor
+def both(v, factor):
+    return scaled(v, factor), factor
+def ahead(v, factor):
+    return both(v, factor)
+scaled.defvjp(fwd=ahead, bwd=lambda factor, g: (g * factor, None))
+jax.grad(lambda v: scaled(v, 2.0).sum())(x)
+""",
             """\
 @jax.custom_vjp
 def same(v):
@@ -627,6 +907,42 @@ def update(params, x, step_size):
     grads = jax.grad(loss)(params, x)
     return [(w + step_size * dw, b + step_size * db) for (w, b), (dw, db) in zip(params, grads)]  # NNX972
 """,
+            "@nnx.jit\n"
+            "def sgd(net, v, y, lr):\n"
+            "    def mse(m):\n"
+            "        return jnp.mean((m(v) - y) ** 2)\n"
+            "    value, grads = nnx.value_and_grad(mse)(net)\n"
+            "    params = nnx.state(net, nnx.Param)\n"
+            "    new = jax.tree.map(lambda p, g: p + lr * g, params, grads)  # NNX972\n"
+            "    nnx.update(net, new)\n"
+            "    return value\n"
+            "print(sgd(model, x, x, 0.1))\n",
+            "slope = jax.value_and_grad(lambda p, v: jnp.mean((v * p - 1.0) ** 2))\n"
+            "def step(p, v, eta=0.01):\n"
+            "    value, g = slope(p, v)\n"
+            "    return p + eta * g  # NNX972\n"
+            "print(step(1.0, x))\n",
+            "slope = jax.jit(jax.value_and_grad(lambda p, v: jnp.mean((v * p - 1.0) ** 2)))\n"
+            "def step(p, v, eta=0.01):\n"
+            "    value, g = slope(p, v)\n"
+            "    return p + eta * g  # NNX972\n"
+            "print(step(1.0, x))\n",
+            "def loss(params, v):\n"
+            '    return jnp.mean((v * params["w"] - 1.0) ** 2)\n'
+            "def update(params, v, lr=1e-2):\n"
+            "    grads = jax.grad(loss)(params, v)\n"
+            "    return {k: params[k] + lr * grads[k] for k in params}  # NNX972\n"
+            'print(update({"w": 1.0}, x))\n',
+            "class SGD:\n"
+            "    def __init__(self, lr):\n"
+            "        self.lr = lr\n"
+            "    def apply(self, params, grads):\n"
+            "        return jax.tree.map(lambda p, g: p + self.lr * g, params, grads)  # NNX972\n"
+            "def loss(params, v):\n"
+            "    return jnp.mean((v * params - 1.0) ** 2)\n"
+            "def train(params, v):\n"
+            "    sgd = SGD(0.1)\n"
+            "    return sgd.apply(params, jax.grad(loss)(params, v))\n",
         ),
         clean=(
             """\
@@ -685,6 +1001,40 @@ def sharpness_aware(w, x, rho):
     perturbed = w + rho * jax.grad(loss)(w, x)
     return jax.grad(loss)(perturbed, x)
 """,
+            "slope = jax.value_and_grad(lambda p, v: -jnp.mean((v * p - 1.0) ** 2))\n"
+            "def step(p, v, eta=0.01):\n"
+            "    value, g = slope(p, v)\n"
+            "    return p + eta * g\n"
+            "print(step(1.0, x))\n",
+            "def sgd(net, v, y, lr):\n"
+            "    def mse(m):\n"
+            "        return jnp.mean((m(v) - y) ** 2)\n"
+            "    grads = nnx.grad(mse)(net)\n"
+            "    params = nnx.state(net, nnx.Param)\n"
+            "    nnx.update(net, jax.tree.map(lambda p, g: p - lr * g, params, grads))\n"
+            "sgd(model, x, x, 0.1)\n"
+            "print(model(x))\n",
+            "slope = jax.jit(jax.value_and_grad(lambda p, v: jnp.mean((v * p - 1.0) ** 2)))\n"
+            "def step(p, v, eta=0.01):\n"
+            "    value, g = slope(p, v)\n"
+            "    return p - eta * g, p + value\n"
+            "print(step(1.0, x))\n",
+            "def loss(params, v):\n"
+            '    return jnp.mean((v * params["w"] - 1.0) ** 2)\n'
+            "def update(params, v, lr=1e-2):\n"
+            "    grads = jax.grad(loss)(params, v)\n"
+            "    return {k: params[k] - lr * grads[k] for k in params}\n"
+            'print(update({"w": 1.0}, x))\n',
+            "class Ascent:\n"
+            "    def __init__(self, lr):\n"
+            "        self.lr = lr\n"
+            "    def apply(self, params, grads):\n"
+            "        return jax.tree.map(lambda p, g: p + self.lr * g, params, grads)\n"
+            "def gain(params, v):\n"
+            "    return jnp.mean(v * params)\n"
+            "def train(params, v):\n"
+            "    return Ascent(0.1).apply(params, jax.grad(gain)(params, v))\n"
+            "print(train(1.0, x))\n",
         ),
     ),
 }

@@ -49,6 +49,19 @@ def summed(kernel, n=1):
     return pl.pallas_call(kernel, grid=(2,), in_specs=[BLOCK] * n, out_specs=WHOLE, out_shape=SHAPE, interpret=True)
 """
 
+_NORMED = """\
+import flax.linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=False):
+        x = nn.BatchNorm(use_running_average=not train)(x)
+        return nn.Dense(1)(x)
+net = Net()
+def forward(variables, v):
+    return net.apply(variables, v, fixed)  #
+print(forward(net.init(key, jnp.ones((2, 3))), jnp.ones((2, 3))))
+"""
+
 CASES: dict[str, Cases] = {
     "NNX720": Cases(
         bad=(
@@ -196,6 +209,16 @@ CASES: dict[str, Cases] = {
             "    print(p.value.shape)  # NNX724\n",
             "def scaled(path, p):\n    return 2 * p.value  # NNX724\n"
             "params = jax.tree_util.tree_map_with_path(scaled, nnx.state(model))\n",
+            """\
+leaves, _ = jax.tree_util.tree_flatten(nnx.state(model, nnx.Param))
+total = 0.0
+for leaf in leaves:
+    total += jnp.sum(leaf.value ** 2)  # NNX724
+""",
+            """\
+params = nnx.state(model, nnx.Param)
+norms = {str(path): p.value for path, p in jax.tree_util.tree_leaves_with_path(params)}  # NNX724
+""",
         ),
         clean=(
             "total = sum(jnp.sum(p ** 2) for p in jax.tree.leaves(nnx.state(model)))\n",
@@ -205,6 +228,17 @@ CASES: dict[str, Cases] = {
             "params = jax.tree.map(scaled, nnx.state(model))\n",
             "class Cell:\n    value = 3\ntotal = sum(c.value for c in jax.tree.leaves([Cell(), Cell()]))\n",
             "for path, p in nnx.to_flat_state(nnx.state(model)):\n    print(path, p.shape)\n",
+            """\
+leaves, structure = jax.tree.flatten(nnx.state(model, nnx.Param))
+print(sum(jnp.sum(leaf ** 2) for leaf in leaves), structure)
+for path, p in jax.tree_util.tree_leaves_with_path(nnx.state(model)):
+    print(path, p.shape)
+""",
+            """\
+leaves, _ = jax.tree.flatten(nnx.state(model), is_leaf=lambda v: isinstance(v, nnx.Variable))
+for leaf in leaves:
+    print(leaf[...].shape)
+""",
         ),
     ),
     "NNX725": Cases(
@@ -249,6 +283,15 @@ CASES: dict[str, Cases] = {
             "def rate(opt):\n    return opt.opt_state.hyperparams  # NNX727\nprint(rate(opt))\n",
             "opt = nnx.Optimizer(model, optax.chain(optax.clip(1.0), optax.adam(0.1)), wrt=nnx.Param)\n"
             "opt.opt_state.hyperparams['learning_rate'][...] = 0.1  # NNX727\n",
+            """\
+class Trainer:
+    def __init__(self, params):
+        self.tx = optax.adamw(1e-3)
+        self.opt_state = self.tx.init(params)
+    def rate(self):
+        return self.opt_state.hyperparams["learning_rate"]  # NNX727
+trainer = Trainer({"w": x})
+""",
         ),
         clean=(
             "tx = optax.inject_hyperparams(optax.adam)(learning_rate=0.1)\n"
@@ -257,6 +300,23 @@ CASES: dict[str, Cases] = {
             "print(optimizer.opt_state)\n",
             "tx = optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.sgd)(learning_rate=0.1))\n"
             "opt = nnx.Optimizer(model, tx, wrt=nnx.Param)\nprint(opt.opt_state[1].hyperparams)\n",
+            """\
+class Trainer:
+    def __init__(self, params):
+        self.tx = optax.inject_hyperparams(optax.adamw)(learning_rate=1e-3)
+        self.opt_state = self.tx.init(params)
+    def rate(self):
+        return self.opt_state.hyperparams["learning_rate"]
+print(Trainer({"w": x}).rate())
+""",
+            """\
+class State:
+    hyperparams = {"rate": 0.1}
+class Own:
+    def init(self, params):
+        return State()
+print(Own().init(x).hyperparams["rate"])
+""",
         ),
     ),
     "NNX728": Cases(
@@ -300,6 +360,16 @@ CASES: dict[str, Cases] = {
             "def cut(net):\n    for name, child in nnx.iter_children(net):\n        child = None  # NNX729\n"
             "    return net\n",
             "for path, v in nnx.to_flat_state(nnx.state(model)):\n    v = jnp.zeros(3)  # NNX729\n",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.parts = nnx.List([nnx.Linear(3, 3, rngs=rngs)])
+    def adapt(self, rngs):
+        for part in self.parts:
+            part = nnx.LoRA(3, 1, 3, base_module=part, rngs=rngs)  # NNX729
+    def __call__(self, v):
+        return self.parts[0](v)
+""",
         ),
         clean=(
             "for path, m in nnx.iter_graph(model):\n    print(path, m)\n",
@@ -307,6 +377,26 @@ CASES: dict[str, Cases] = {
             "for name, m in list(vars(model).items()):\n    print(name, m)\n",
             "for path, v in nnx.to_flat_state(nnx.state(model)):\n    v[...] = jnp.zeros_like(v[...])\n",
             "found = None\nfor path, m in nnx.iter_graph(model):\n    found = m\nprint(found)\n",
+            """\
+class Net:
+    def __init__(self, rngs):
+        self.parts = [3, 3]
+        made = []
+        for part in self.parts:
+            part = nnx.Linear(3, part, rngs=rngs)
+            made.append(part)
+        self.layers = made
+print(len(Net(nnx.Rngs(0)).layers))
+""",
+            """\
+class Net:
+    def __init__(self, rngs):
+        self.sizes = (2, 4)
+        for size in self.sizes:
+            size = nnx.Linear(3, size, rngs=rngs)
+        self.last = size
+print(Net(nnx.Rngs(0)).last.out_features)
+""",
         ),
     ),
     "NNX730": Cases(
@@ -384,6 +474,43 @@ class Net(nn.Module):
         return Block()(x, train=not train)
 weights = Net().init(key, jnp.ones((2, 4, 4)))
 """,
+        ),
+    ),
+    "NNX946": Cases(
+        bad=(
+            _NORMED.replace("fixed", "train=True").replace("#", "# NNX946"),
+            _NORMED.replace("fixed", "True").replace("#", "# NNX946"),
+            _NORMED.replace("train=False):", "train=True):").replace(", fixed", "").replace("#", "# NNX946"),
+            # the flag stands at the call of the layer, and the model in a TrainState
+            """\
+import flax.linen as nn
+from flax.training.train_state import TrainState
+class Net(nn.Module):
+    def setup(self):
+        self.norm = nn.BatchNorm()
+    def __call__(self, x, deterministic):
+        return self.norm(x, use_running_average=deterministic)
+net = Net()
+variables = net.init(key, jnp.ones((2, 3)), True)
+state = TrainState.create(apply_fn=net.apply, params=variables["params"], tx=optax.sgd(0.1))
+def forward(state, stats, v):
+    return state.apply_fn({"params": state.params, "batch_stats": stats}, v, deterministic=False)  # NNX946
+""",
+        ),
+        clean=(
+            _NORMED.replace("fixed", "train=False"),
+            _NORMED.replace(", fixed", ""),
+            _NORMED.replace("fixed", 'train=True, mutable=["batch_stats"]'),
+            # a flag that is not known
+            _NORMED.replace("fixed", "train=mode").replace(
+                "forward(variables, v)", "forward(variables, v, mode=False)"
+            ),
+            # a layer that a setting leaves out
+            _NORMED.replace("fixed", "train=True")
+            .replace("Net()", "Net(False)")
+            .replace("    @nn.compact", "    normed: bool = True\n    @nn.compact")
+            .replace("        x = nn.Batch", "        if self.normed:\n            x = nn.Batch"),
+            _NORMED.replace("fixed", "train=True").replace("use_running_average=not train", "use_running_average=True"),
         ),
     ),
     "NNX732": Cases(
@@ -586,6 +713,12 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
             _PALLAS + "def kernel(v_ref, o_ref):\n    def body(i, carry):\n"
             "        o_ref[i, :] += v_ref[i, :]  # NNX995\n        return carry\n"
             "    jax.lax.fori_loop(0, 8, body, 0)\nsummed(kernel)(tall)\n",
+            "from jax.experimental import pallas as pl\n"
+            "def body(x_ref, y_ref):\n"
+            "    total = y_ref[0] + x_ref[pl.program_id(0)]\n"
+            "    y_ref[0] = total  # NNX995\n"
+            "shape = jax.ShapeDtypeStruct((1,), jnp.float32)\n"
+            "print(pl.pallas_call(body, grid=(3,), out_shape=shape, interpret=True)(x))\n",
         ),
         clean=(
             _PALLAS + "def kernel(v_ref, o_ref):\n    @pl.when(pl.program_id(0) == 0)\n    def _():\n"
@@ -600,6 +733,13 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
             _PALLAS + "def clear(ref):\n    ref[...] = jnp.zeros(ref.shape)\ndef kernel(v_ref, o_ref):\n"
             "    @pl.when(pl.program_id(0) == 0)\n    def _():\n        clear(o_ref)\n"
             "    o_ref[...] += v_ref[...]\nprint(summed(kernel)(tall))\n",
+            "from jax.experimental import pallas as pl\n"
+            "def body(x_ref, y_ref):\n"
+            "    total = 2 * x_ref[...]\n"
+            "    total = total + 1.0\n"
+            "    y_ref[...] = total\n"
+            "shape = jax.ShapeDtypeStruct((3,), jnp.float32)\n"
+            "print(pl.pallas_call(body, out_shape=shape, interpret=True)(x))\n",
         ),
     ),
     "NNX993": Cases(
@@ -618,6 +758,13 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
             "        return jnp.square(left.reshape(-1) - right.reshape(-1)).mean()  # NNX993\n"
             "print(Pairs(key).loss())\n",
             "times = jnp.zeros(4, dtype=jnp.uint32)\nprint(jnp.linalg.norm(times[1:] - times[:-1]))  # NNX993\n",
+            "from PIL import Image\n"
+            "def error(a, b):\n"
+            "    return ((a - b) ** 2).mean()  # NNX993\n"
+            "def psnr(first, second):\n"
+            '    a = np.array(Image.open(first).convert("RGB"))\n'
+            '    b = np.array(Image.open(second).convert("RGB"))\n'
+            "    return 10 * jnp.log10(255.0**2 / error(a, b))\n",
         ),
         clean=(
             "frames = jnp.zeros((4, 8, 8), jnp.uint8)\n"
@@ -635,6 +782,17 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
             "print(change(x, 2 * x), change(jnp.zeros(3, jnp.uint8), x))\n",
             "frames = jnp.zeros((4, 8, 8), jnp.uint8)\nframes = frames.astype(jnp.float32)\n"
             "print(jnp.abs(frames[1:] - frames[:-1]).mean(), jnp.abs(x.astype(jnp.int8) - x.astype(jnp.int8)))\n",
+            "try:\n"
+            "    from PIL import Image\n"
+            "except ImportError:\n"
+            "    Image = None\n"
+            "def error(a, b):\n"
+            "    return ((a - b) ** 2).mean()\n"
+            "def psnr(first, second):\n"
+            '    a = np.array(Image.open(first).convert("RGB"), dtype=np.float32)\n'
+            '    b = np.array(Image.open(second).convert("RGB")) / 1.0\n'
+            "    return 10 * jnp.log10(255.0**2 / error(a, b))\n"
+            "print(error(x, x))\n",
         ),
     ),
     "NNX996": Cases(
@@ -647,6 +805,18 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
             "    return loss, jax.lax.pmean(jax.grad(loss_fn)(w), 'batch')\n",
             "from jax import lax\ndef metrics(loss, hits, axis):\n"
             "    return lax.psum((loss.mean(), hits.mean()), axis)  # NNX996\n",
+            '@partial(jax.pmap, axis_name="batch")\n'
+            "def step(params, v, y):\n"
+            "    def loss(p):\n"
+            "        return optax.l2_loss(v @ p, y).mean()\n"
+            "    value, grads = jax.value_and_grad(loss)(params)\n"
+            '    return jax.lax.psum(value, "batch"), jax.lax.psum(grads, axis_name="batch")  # NNX996 NNX996\n',
+            "def loss(params, v, y):\n"
+            "    return jnp.mean((v @ params - y) ** 2)\n"
+            "def step(params, v, y):\n"
+            "    grads = jax.grad(loss)(params, v, y)\n"
+            '    return jax.tree.map(lambda g: jax.lax.psum(g, "dp"), grads)  # NNX996\n'
+            'each = jax.pmap(step, axis_name="dp")\n',
         ),
         clean=(
             "def local(w, v, y):\n    return jax.lax.pmean(jnp.mean((v @ w - y) ** 2), 'data')\n"
@@ -662,6 +832,18 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
             "print(jax.vmap(total, axis_name='tasks')(jnp.ones((4, 2))))\n",
             "def local(v, share):\n    return jax.lax.psum(share * jnp.mean(v), 'data')\n"
             "print(jax.vmap(local, axis_name='data')(jnp.ones((4, 2)), jnp.full(4, 0.25)))\n",
+            "def loss(params, v, y):\n"
+            "    return jnp.sum((v @ params - y) ** 2)\n"
+            "def step(params, v, y):\n"
+            "    grads = jax.grad(loss)(params, v, y)\n"
+            '    return jax.tree.map(lambda g: jax.lax.psum(g, "dp"), grads)\n'
+            'print(jax.pmap(step, axis_name="dp")(jnp.ones((1, 3)), jnp.ones((1, 2, 3)), jnp.ones((1, 2))))\n',
+            "def loss(params, v, y):\n"
+            "    return jnp.mean((v @ params - y) ** 2), jnp.sum(y)\n"
+            "def step(params, v, y):\n"
+            "    (value, count), grads = jax.value_and_grad(loss, has_aux=True)(params, v, y)\n"
+            '    return jax.lax.psum(count, "dp"), jax.lax.pmean(value, "dp"), jax.lax.pmean(grads, "dp")\n'
+            'print(jax.pmap(step, axis_name="dp")(jnp.ones((1, 3)), jnp.ones((1, 2, 3)), jnp.ones((1, 2))))\n',
         ),
     ),
 }

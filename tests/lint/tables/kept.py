@@ -24,6 +24,11 @@ _RING = (
 CASES: dict[str, Cases] = {
     "NNX774": Cases(
         bad=(
+            """\
+import orbax.checkpoint as ocp
+METRIC = "val_rmse"
+options = ocp.CheckpointManagerOptions(max_to_keep=5, best_fn=lambda metrics: metrics[METRIC])  # NNX774
+""",
             _OCP + "def best(metrics):\n    loss = metrics['loss']\n    return loss\n"
             "o = ocp.CheckpointManagerOptions(max_to_keep=3, best_fn=best)  # NNX774\n",
             _OCP + "kept = dict(max_to_keep=3, best_fn=lambda m: m['loss'])\n"
@@ -45,6 +50,12 @@ CASES: dict[str, Cases] = {
             "p = managers.BestN(get_metric_fn=lambda m: m['loss'], n=2)  # NNX774\n",
         ),
         clean=(
+            """\
+import orbax.checkpoint as ocp
+METRIC = "val_accuracy"
+options = ocp.CheckpointManagerOptions(max_to_keep=5, best_fn=lambda metrics: metrics[METRIC])
+print(options.best_mode)
+""",
             _OCP + "kept = dict(best_fn=lambda m: m['loss'], best_mode='min')\n"
             "o = ocp.CheckpointManagerOptions(**kept)\n",
             _OCP + "def options(**more):\n"

@@ -25,6 +25,22 @@ _TX = "tx = optax.adam(1e-3)\nparams = {'w': x}\nstate = tx.init(params)\n"
 CASES = {
     "NNX874": Cases(
         bad=(
+            """\
+def drawn(shape, seed):
+    first, second = jax.random.split(jax.random.key(seed))
+    return jax.random.uniform(shape, first)  # NNX874
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, dim, rngs):
+        init = nnx.initializers.xavier_uniform()
+        self.w = nnx.Param(init((dim, dim), rngs.params()))  # NNX874
+""",
+            """\
+SEED = 42
+noise = jax.random.normal(SEED, (3,))  # NNX874
+first, second = jax.random.split(0)  # NNX874
+""",
             "state, graphdef = nnx.split(model)\ncopy = nnx.merge(graphdef, state)  # NNX874\n",
             "graphdef, state = nnx.split(model)\ncopy = nnx.merge(state, graphdef)  # NNX874\n",
             "def noise(rngs: nnx.Rngs):\n    return jax.random.normal(rngs, (3,))  # NNX874\nnoise\n",
@@ -40,6 +56,27 @@ CASES = {
             "w = jnp.ones(3) / 3\ni = jax.random.choice(key, 3, (2,), w)  # NNX874\n",
         ),
         clean=(
+            """\
+def drawn(key, shape):
+    first, second, third = jax.random.split(key, 3)
+    keys = jax.random.split(second, 3)
+    return jax.random.uniform(first, shape), jax.random.normal(third, shape), jax.vmap(jax.random.normal)(keys)
+drawn(key, (3,))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, dim, rngs):
+        init = nnx.initializers.xavier_uniform()
+        self.w = nnx.Param(init(rngs.params(), (dim, dim)))
+Net(3, nnx.Rngs(0))
+""",
+            """\
+SEED = 42
+noise = jax.random.normal(jax.random.key(SEED), (3,))
+first, second = jax.random.split(jax.random.key(0))
+np.random.seed(SEED)
+print(np.random.normal(0, 1))
+""",
             "graphdef, state = nnx.split(model)\ncopy = nnx.merge(graphdef, state)\n",
             "graphdef, params, rest = nnx.split(model, nnx.Param, ...)\ncopy = nnx.merge(graphdef, params, rest)\n",
             "def copied(parts):\n    return nnx.merge(*parts)\ncopy = copied(nnx.split(model))\n",
@@ -86,6 +123,19 @@ CASES = {
     ),
     "NNX876": Cases(
         bad=(
+            """\
+class Kernel:
+    def __init__(self, size):
+        self.size = size
+
+    @functools.cached_property
+    def grid(self):  # NNX876
+        return jnp.linspace(0, 1, self.size)
+
+    @partial(jax.jit, static_argnums=0)
+    def __call__(self, v):
+        return v * self.grid
+""",
             "@functools.lru_cache\ndef table(n):  # NNX876\n    return jnp.arange(n) / n\n"
             "f = jax.jit(lambda v: v * table(3))\n",
             "@functools.cache\ndef masks(n):  # NNX876\n    full = jnp.ones((n, n))\n    return jnp.tril(full), n\n"
@@ -95,6 +145,27 @@ CASES = {
             "def add(v):\n    return v + noise()\nf = nnx.jit(add)\n",
         ),
         clean=(
+            """\
+class Kernel:
+    def __init__(self, size):
+        self.size = size
+        print(self.grid)
+
+    @functools.cached_property
+    def grid(self):
+        return jnp.linspace(0, 1, self.size)
+
+    @functools.cached_property
+    def mask(self):
+        return np.arange(self.size) > 1
+
+    @partial(jax.jit, static_argnums=0)
+    def __call__(self, v):
+        return v * self.grid * self.mask
+kernel = Kernel(3)
+kernel(x)
+kernel(x[None])
+""",
             "@functools.lru_cache\ndef table(n):\n    return np.arange(n) / n\n"
             "f = jax.jit(lambda v: v * table(3))\nprint(f(x))\n",
             "@functools.lru_cache\ndef table(n):\n    return jnp.arange(n) / n\n"
@@ -480,6 +551,23 @@ ready(four)
     ),
     "NNX878": Cases(
         bad=(
+            """\
+tx = optax.adamw(1e-3)
+def make(loss):
+    @jax.jit
+    def step(carry, batch):
+        params, opt_state = carry
+        grads = jax.grad(loss)(params, batch)
+        updates, opt_state = tx.update(grads, params, opt_state)  # NNX878
+        return (optax.apply_updates(params, updates), opt_state), None
+    return step
+""",
+            """\
+tx = optax.adamw(1e-3)
+def step(params, opt_state, grads):
+    updates, opt_state = tx.update(params, opt_state, grads)  # NNX878
+    return optax.apply_updates(params, updates), opt_state
+""",
             _TX
             + "state, updates = tx.update(params, state)  # NNX878\nparams = optax.apply_updates(params, updates)\n",
             _TX + "def step(g, s):\n    new, delta = tx.update(g, s)  # NNX878\n"
@@ -489,6 +577,22 @@ ready(four)
             "        return opt_state, updates\n",
         ),
         clean=(
+            """\
+tx = optax.adamw(1e-3)
+def step(carry, batch):
+    params, opt_state = carry
+    grads = jax.grad(lambda p: (p * batch).sum())(params)
+    updates, opt_state = tx.update(grads, opt_state, params)
+    return (optax.apply_updates(params, updates), opt_state), None
+jax.lax.scan(step, (x, tx.init(x)), jnp.stack(batches))
+""",
+            """\
+ema = optax.ema(0.9)
+def smooth(params, averages):
+    averaged, averages = ema.update(params, averages)
+    return averaged, averages
+smooth(x, ema.init(x))
+""",
             _TX + "updates, state = tx.update(params, state)\nparams = optax.apply_updates(params, updates)\n",
             _TX + "def step(g, s):\n    delta, new = tx.update(g, s)\n    return optax.apply_updates(g, delta), new\n",
             _TX + "result = tx.update(params, state)\nupdates, state = result\n",
@@ -498,6 +602,12 @@ ready(four)
     ),
     "NNX879": Cases(
         bad=(
+            """\
+@jax.jit
+def applied(activation, v):
+    return activation(v)
+applied(jax.nn.relu, x)  # NNX879
+""",
             _CLASS
             + "@jax.jit\ndef f(settings, v):\n    return settings.scale * v\nprint(f(Settings(), x))  # NNX879\n",
             _CLASS
@@ -511,6 +621,16 @@ ready(four)
             "    a: jax.Array\n    name: str\n@jit\ndef g(s):\n    return s.a\ng(S(x, 'one'))  # NNX879\n",
         ),
         clean=(
+            """\
+@partial(jax.jit, static_argnums=0)
+def applied(activation, v):
+    return activation(v)
+applied(jax.nn.relu, x)
+@jax.jit
+def scaled(factor, v):
+    return factor * v
+scaled(jnp.pi, x)
+""",
             _CLASS + "@partial(jax.jit, static_argnums=0)\ndef f(settings, v):\n"
             "    return settings.scale * v\nprint(f(Settings(), x))\n",
             "@jax.tree_util.register_pytree_node_class\nclass Pair:\n"
@@ -536,6 +656,33 @@ ready(four)
     ),
     "NNX880": Cases(
         bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.BatchNorm(3, rngs=rngs))
+
+    def __call__(self, v):
+        return self.layers(v)
+def parts(v):
+    return nnx.vmap(lambda m, u: m(u), in_axes=(None, 0))(Net(nnx.Rngs(0)), v)  # NNX880
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+
+    def features(self, v):
+        return self.norm(v)
+
+    def __call__(self, v):
+        return self.features(v)
+@nnx.vmap(in_axes=(None, 0), out_axes=0)  # NNX880
+def apply(net: Net, v):
+    return net(v)
+net = Net(nnx.Rngs(0))
+def parts(v):
+    return apply(net, v)
+""",
             """\
 class Running(nnx.Module):
     def __init__(self):
@@ -563,6 +710,35 @@ print(encode(Encoder(nnx.Rngs(0)), 0.0, jnp.ones((4, 3))))
             "    return nnx.vmap(one, in_axes=(None, 0))(Net(nnx.Rngs(0)), v)  # NNX880\n",
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.LayerNorm(3, rngs=rngs))
+
+    def __call__(self, v):
+        return self.layers(v)
+def parts(v):
+    return nnx.vmap(lambda m, u: m(u), in_axes=(None, 0))(Net(nnx.Rngs(0)), v)
+parts(x[None])
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+
+    def features(self, v):
+        return self.norm(v)
+
+    def __call__(self, v):
+        return self.out(v)
+@nnx.vmap(in_axes=(None, 0), out_axes=0)
+def apply(net: Net, v):
+    return net(v)
+net = Net(nnx.Rngs(0))
+apply(net, x[None])
+net.features(x[None])
+""",
             """\
 class Running(nnx.Module):
     def __init__(self):

@@ -92,8 +92,64 @@ class Net:
         return x
 Net(12)(x)
 """,
+            """\
+def init(key, sizes):
+    return {"linear_" + str(i): {"w": jnp.ones((n, n)), "b": jnp.ones(n)} for i, n in enumerate(sizes)}
+def apply(params, x):
+    for name in sorted(params.keys()):  # NNX788
+        w, b = params[name]["w"], params[name]["b"]
+        x = jax.nn.relu(x @ w + b)
+    return x
+apply(init(key, [3] * 12), x)
+""",
+            """\
+def layers_of(key, depth):
+    return {"block{}".format(i): jax.random.normal(k, (3, 3)) for i, k in enumerate(jax.random.split(key, depth))}
+def net(weights, x):
+    flat, _ = jax.tree.flatten(weights)
+    for w in flat[:-1]:  # NNX788
+        x = jnp.tanh(x @ w)
+    return x @ flat[-1]
+net(layers_of(key, 24), x)
+""",
+            """\
+def made(depth):
+    found = {}
+    for i in range(depth):
+        found["layer_%d" % i] = jnp.ones((3, 3))
+    return found
+def forward(params, x):
+    for w in jax.tree.leaves(params):  # NNX788
+        x = jnp.tanh(x @ w)
+    return x
+forward(made(12), x)
+""",
         ),
         clean=(
+            """\
+def made(depth):
+    found = {}
+    for i in range(depth):
+        found["layer_%02d" % i] = jnp.ones((3, 3))
+    return found
+def forward(params, x):
+    flat, _ = jax.tree.flatten(params)
+    for w in flat:
+        x = jnp.tanh(x @ w)
+    return x
+print(forward(made(12), x))
+""",
+            """\
+def layers_of(key, depth):
+    return {"block{}".format(i): jax.random.normal(k, (3, 3)) for i, k in enumerate(jax.random.split(key, depth))}
+def norms(weights):
+    flat, _ = jax.tree.flatten(weights)
+    total = 0.0
+    for w in flat:
+        total = total + jnp.sum(w**2)
+    return total
+print(norms(layers_of(key, 12)))
+""",
             """\
 def made(depth, name):
     found = {}
@@ -154,11 +210,32 @@ forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
     ),
     "NNX786": Cases(
         bad=(
+            """\
+from flax import linen
+class Critic(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        return linen.Dense(1)(x)
+def ensemble(n):
+    options = dict(variable_axes={"params": 0}, split_rngs={"params": False}, in_axes=None, axis_size=n)
+    return linen.vmap(Critic, **options)()  # NNX786
+""",
             _LINEN + "nn.scan(nn.Dense, variable_axes={'params': 0}, split_rngs={'params': False})  # NNX786\n",
             _LINEN + "nn.vmap(nn.Dense, variable_axes={'params': 0})  # NNX786\n",
             _LINEN + "nn.scan(nn.Dense, variable_axes={'params': 0, 'cache': 1}, split_rngs={})  # NNX786\n",
         ),
         clean=(
+            """\
+from flax import linen
+class Critic(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        return linen.Dense(1)(x)
+def ensemble(n):
+    options = dict(variable_axes={"params": 0}, split_rngs={"params": True}, in_axes=None, axis_size=n)
+    return linen.vmap(Critic, **options)()
+print(jax.tree.map(jnp.shape, ensemble(2).init(key, x)))
+""",
             _LINEN + "nn.scan(nn.Dense, variable_axes={'params': 0}, split_rngs={'params': True})\n",
             _LINEN + "nn.scan(nn.Dense, variable_broadcast='params', split_rngs={'params': False})\n",
             _LINEN + "nn.vmap(nn.Dense, variable_axes={'params': None}, split_rngs={'params': False})\n",
@@ -203,6 +280,18 @@ forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
     ),
     "NNX796": Cases(
         bad=(
+            """\
+from flax import linen
+class Experts(linen.Module):
+    count: int
+    hidden: int
+    @linen.compact
+    def __call__(self, v):
+        init = linen.initializers.xavier_uniform()
+        wi = self.param("wi", init, (self.count, v.shape[-1], self.hidden))  # NNX796
+        return jnp.einsum("ecd,edf->ecf", v, wi.astype(v.dtype))
+Experts(4, 8).init(key, jnp.ones((4, 2, 3)))
+""",
             _EXPERTS.format(made="init = nnx.initializers.lecun_normal()")
             + "        return jnp.einsum('ecd,edh->ech', v, self.w[...])\n" + _ROUTED,
             _EXPERTS.format(made="init = jax.nn.initializers.variance_scaling(2.0, 'fan_in', 'normal')")
@@ -222,6 +311,27 @@ forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
             + "        return jnp.einsum('ecd,edh->ech', v, self.w[...])\n" + _ROUTED,
         ),
         clean=(
+            """\
+from flax import linen
+class Heads(linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        w = self.param("w", linen.initializers.xavier_uniform(), (2, 3, 4))
+        return jnp.einsum("cd,hdf->cf", v, w)
+print(jax.tree.map(jnp.shape, Heads().init(key, jnp.ones((4, 3)))))
+""",
+            """\
+from flax import linen
+class Experts(linen.Module):
+    count: int
+    hidden: int
+    @linen.compact
+    def __call__(self, v):
+        init = linen.initializers.variance_scaling(1.0, "fan_avg", "uniform", batch_axis=(0,))
+        wi = self.param("wi", init, (self.count, v.shape[-1], self.hidden))
+        return jnp.einsum("ecd,edf->ecf", v, wi.astype(v.dtype))
+print(jax.tree.map(jnp.shape, Experts(4, 8).init(key, jnp.ones((4, 2, 3)))))
+""",
             _RIGHT.format(made="init = nnx.initializers.lecun_normal(batch_axis=(0,))")
             + "        return jnp.einsum('ecd,edh->ech', v, self.w[...])\n" + _ROUTED,
             _RIGHT.format(made="init = nnx.initializers.lecun_normal(-2, -1, 0)")
@@ -279,6 +389,23 @@ forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
             "    made.init_cache((1, 8, 4))\n    return made\n"
             "attn = layers(nnx.Rngs(7))\n"
             "def step(v):\n    return attn(v, decode=True, is_causal=True)  # NNX712\n",
+            """\
+class Block(nnx.Module):
+    def __init__(self, heads, rngs):
+        options = dict(num_heads=heads, in_features=4)
+        self.attn = nnx.MultiHeadAttention(**options, rngs=rngs)
+    def __call__(self, h):
+        return self.attn(h)  # NNX712
+""",
+            """\
+def attention(dim, rngs):
+    return nnx.MultiHeadAttention(2, dim, rngs=rngs)
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = attention(4, rngs)
+    def __call__(self, h, other):
+        return self.attn(h, other)  # NNX712
+""",
         ),
         clean=(
             """\
@@ -325,6 +452,30 @@ print(block.step(jnp.ones((1, 1, 4))).shape)
             "        self.attn.set_attributes(decode=False)\n"
             "    def __call__(self, h):\n        return self.attn(h)\n"
             "print(Block(nnx.Rngs(0))(jnp.ones((1, 2, 4))).shape)\n",
+            """\
+def attention(dim, rngs, **options):
+    options["decode"] = False
+    return nnx.MultiHeadAttention(2, dim, **options, rngs=rngs)
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        options = {"num_heads": 2, "in_features": 4}
+        self.first = attention(4, rngs)
+        options["decode"] = False
+        self.second = nnx.MultiHeadAttention(**options, rngs=rngs)
+    def __call__(self, h):
+        return self.second(self.first(h))
+print(Block(nnx.Rngs(0))(jnp.ones((1, 2, 4))).shape)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        options = dict(num_heads=2, in_features=4)
+        options.update(decode=False)
+        self.attn = nnx.MultiHeadAttention(**options, rngs=rngs)
+    def __call__(self, h):
+        return self.attn(h)
+print(Block(nnx.Rngs(0))(jnp.ones((1, 2, 4))).shape)
+""",
         ),
     ),
     "NNX713": Cases(
@@ -502,6 +653,10 @@ print(decoder(b, initial_carry=a)[:, -1])
             "print(sum(p.size for p in jax.tree.leaves(params)))  # NNX714\n",
             _DROPS + "state = nnx.state(net)\nhalf = jax.tree.map(lambda p: p * 0.5, state)  # NNX714\n"
             "nnx.update(net, half)\n",
+            _DROPS + "leaves = jax.tree.leaves(nnx.state(net))  # NNX714\n"
+            "print(sum(np.prod(leaf.shape) for leaf in leaves))\n",
+            _DROPS + "def mean(a, b):\n    return 0.9 * a + 0.1 * b\n"
+            "mixed = jax.tree.map(mean, nnx.state(net), nnx.state(net))  # NNX714\n",
         ),
         clean=(
             """\
@@ -537,6 +692,8 @@ double = jax.tree.map(lambda a: a * 2, params)
             "print(sum(p.size for p in jax.tree.leaves(nnx.state(model))))\n",
             "half = jax.tree.map(lambda p: p * 0.5, nnx.state(model))\nprint(half)\n",
             _DROPS + "print([p.shape for p in jax.tree.leaves(nnx.state(net))])\n",
+            _DROPS + "leaves = jax.tree.leaves(nnx.state(net, nnx.Param))\n"
+            "print(sum(np.prod(leaf.shape) for leaf in leaves))\n",
         ),
     ),
     "NNX715": Cases(
@@ -597,6 +754,19 @@ def fit(path, step):
             "import orbax.checkpoint as ocp\nPATH = '/tmp/run'\ndef save():\n"
             "    ocp.StandardCheckpointer().save(PATH, nnx.state(model))  # NNX717\n"
             "def fit():\n    for epoch in range(3):\n        save()\n",
+            """\
+import os
+import orbax.checkpoint as ocp
+def keep(checkpointer, net, folder):
+    path = os.path.abspath(os.path.join(folder, "latest"))
+    checkpointer.save(path, nnx.state(net))  # NNX717
+def train(net, folder, step):
+    checkpointer = ocp.StandardCheckpointer()
+    for i in range(9):
+        step(net)
+        if i % 3 == 0:
+            keep(checkpointer, net, folder)
+""",
         ),
         clean=(
             """\
@@ -616,6 +786,31 @@ def fit(path, state):
             _ORBAX + "import shutil\nsaver = ocp.PyTreeCheckpointer()\nfor epoch in range(2):\n"
             "    shutil.rmtree(os.path.join(root, 'a'), ignore_errors=True)\n"
             "    saver.save(os.path.join(root, 'a'), {'a': x})\n",
+            """\
+import os
+import orbax.checkpoint as ocp
+def keep(checkpointer, net, folder, number):
+    path = os.path.abspath(os.path.join(folder, str(number)))
+    checkpointer.save(path, nnx.state(net))
+def train(net, folder, step):
+    checkpointer = ocp.StandardCheckpointer()
+    for i in range(9):
+        step(net)
+        keep(checkpointer, net, folder, i)
+print(train)
+""",
+            """\
+import os
+import orbax.checkpoint as ocp
+def keep(checkpointer, net, folder, word):
+    path = os.path.abspath(os.path.join(folder, word + "_best"))
+    checkpointer.save(path, nnx.state(net))
+def train(net, folder, words):
+    checkpointer = ocp.StandardCheckpointer()
+    for word in words:
+        keep(checkpointer, net, folder, word)
+print(train)
+""",
         ),
     ),
     "NNX718": Cases(
@@ -624,6 +819,22 @@ def fit(path, state):
             "from jax.nn import initializers\nINIT = initializers.normal\n"
             "layer = nnx.Embed(3, 3, embedding_init=INIT, rngs=nnx.Rngs(0))  # NNX718\n",
             "w = nnx.Param(nnx.initializers.lecun_normal(jax.random.key(1), (3, 2)))  # NNX718\n",
+            """\
+class Block(nnx.Module):
+    def __init__(self, init=nnx.initializers.he_normal, *, rngs):
+        self.fc = nnx.Linear(3, 3, kernel_init=init, rngs=rngs)  # NNX718
+def build():
+    return Block(rngs=nnx.Rngs(0))
+""",
+            """\
+import flax.linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        v = nn.Dense(3, kernel_init=nn.initializers.orthogonal)(v)  # NNX718
+        return v @ self.param("w", nn.initializers.normal, (3, 2))  # NNX718
+block = Block()
+""",
         ),
         clean=(
             "layer = nnx.Linear(3, 3, kernel_init=nnx.initializers.he_normal(), rngs=nnx.Rngs(0))\n",
@@ -632,6 +843,18 @@ def fit(path, state):
             "w = nnx.Param(jax.random.normal(jax.random.key(1), (3, 2)))\n",
             "def init(key, shape, dtype):\n    return jnp.ones(shape, dtype)\n"
             "layer = nnx.Linear(3, 3, kernel_init=init, rngs=nnx.Rngs(0))\n",
+            """\
+import flax.linen as nn
+class Block(nnx.Module):
+    def __init__(self, init=nnx.initializers.he_normal, *, rngs):
+        self.fc = nnx.Linear(3, 3, kernel_init=init(), rngs=rngs)
+class Other(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        v = nn.Dense(3, kernel_init=nn.initializers.orthogonal())(v)
+        return v @ self.param("w", nn.initializers.normal(), (3, 2))
+print(Block(rngs=nnx.Rngs(0)), Other().init(jax.random.key(1), jnp.ones((1, 3))))
+""",
         ),
     ),
     "NNX719": Cases(
@@ -675,6 +898,18 @@ class Own(Backbone):
     def __call__(self, v):
         return self.norm(self.stem(v))
 """,
+            """\
+class Stack(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.body(v)
+class Pooled(Stack):
+    def __init__(self, rngs):  # NNX735
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.out(super().__call__(v))
+""",
         ),
         clean=(
             _BACKBONE + """\
@@ -716,6 +951,32 @@ class Late(Backbone):
 late = Late(nnx.Rngs(0))
 late.stem = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
 print(late.features(x))
+""",
+            """\
+class Stack(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.body(v)
+class Other(Stack):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.out(v)
+print(Other(nnx.Rngs(0))(x))
+""",
+            """\
+class Stack(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.body(v)
+class Pooled(Stack):
+    def __init__(self, rngs):
+        self.body = nnx.LayerNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return 2 * super().__call__(v)
+print(Pooled(nnx.Rngs(0))(x))
 """,
         ),
     ),
@@ -1038,6 +1299,15 @@ class Tied(nnx.Module):
         h = self.embed(tokens)
         return h @ self.unembed
 """,
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(8, 4, rngs=rngs)
+        table = self.embed.embedding[...]
+        self.out = nnx.Param(jnp.transpose(table))  # NNX738
+    def __call__(self, tokens):
+        return self.embed(tokens) @ self.out[...]
+""",
         ),
         clean=(
             """\
@@ -1143,6 +1413,26 @@ class Tied(nnx.Module):
         return h.reshape(-1, self.size[1])
 Tied(nnx.Rngs(0))(jnp.arange(4))
 """,
+            """\
+class Free(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(8, 4, rngs=rngs)
+        table = jax.random.normal(rngs.params(), (8, 4))
+        self.out = nnx.Param(jnp.transpose(table))
+    def __call__(self, tokens):
+        return self.embed(tokens) @ self.out[...]
+print(Free(nnx.Rngs(0))(jnp.arange(3)))
+""",
+            """\
+class Both(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(8, 4, rngs=rngs)
+        table = self.embed.embedding[...]
+        print(jnp.transpose(table).shape)
+    def __call__(self, tokens):
+        return self.embed.attend(self.embed(tokens))
+print(Both(nnx.Rngs(0))(jnp.arange(3)))
+""",
         ),
     ),
     "NNX957": Cases(
@@ -1216,6 +1506,33 @@ def generate(m):
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
 """,
+            "class Attend(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.attend = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)\n"
+            "    def __call__(self, h):\n"
+            "        return self.attend(h)\n"
+            "class LM(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.words = nnx.Embed(10, 8, rngs=rngs)\n"
+            "        self.places = nnx.Embed(6, 8, rngs=rngs)\n"
+            "        self.inner = Attend(rngs)\n"
+            "    def __call__(self, ids):\n"
+            "        pos = jnp.arange(ids.shape[-1])[None, :]  # NNX957\n"
+            "        return self.inner(self.words(ids) + self.places(pos))\n"
+            "lm = LM(nnx.Rngs(0))\n"
+            "lm.inner.attend.init_cache((1, 6, 8))\n"
+            "print(lm(jnp.ones((1, 1), int)))\n",
+            "class LM(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.words = nnx.Embed(10, 8, rngs=rngs)\n"
+            "        self.pos = nnx.Param(jnp.ones((6, 8)))\n"
+            "        self.attend = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=False, rngs=rngs)\n"
+            "    def __call__(self, ids, decode=False):\n"
+            "        b, t = ids.shape\n"
+            "        return self.attend(self.words(ids) + self.pos[:t], decode=decode)  # NNX957\n"
+            "lm = LM(nnx.Rngs(0))\n"
+            "lm.attend.init_cache((1, 6, 8))\n"
+            "print(lm(jnp.ones((1, 1), int), decode=True))\n",
         ),
         clean=(
             """\
@@ -1338,6 +1655,33 @@ def generate(m):
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
 """,
+            "class Attend(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.attend = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)\n"
+            "    def __call__(self, h):\n"
+            "        return self.attend(h)\n"
+            "class LM(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.words = nnx.Embed(10, 8, rngs=rngs)\n"
+            "        self.places = nnx.Embed(6, 8, rngs=rngs)\n"
+            "        self.inner = Attend(rngs)\n"
+            "    def __call__(self, ids, start=0):\n"
+            "        pos = start + jnp.arange(ids.shape[-1])[None, :]\n"
+            "        return self.inner(self.words(ids) + self.places(pos))\n"
+            "lm = LM(nnx.Rngs(0))\n"
+            "lm.inner.attend.init_cache((1, 6, 8))\n"
+            "print(lm(jnp.ones((1, 1), int)))\n",
+            "class LM(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.words = nnx.Embed(10, 8, rngs=rngs)\n"
+            "        self.pos = nnx.Param(jnp.ones((6, 8)))\n"
+            "        self.attend = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=False, rngs=rngs)\n"
+            "    def __call__(self, ids, decode=False, start=0):\n"
+            "        b, t = ids.shape\n"
+            "        return self.attend(self.words(ids) + self.pos[start : start + t], decode=decode)\n"
+            "lm = LM(nnx.Rngs(0))\n"
+            "lm.attend.init_cache((1, 6, 8))\n"
+            "print(lm(jnp.ones((1, 1), int), decode=True))\n",
         ),
     ),
     "NNX960": Cases(
@@ -1367,6 +1711,24 @@ class Model(nnx.Module):
     def __init__(self, tokenizer: Tokenizer, rngs):
         self.embed = nnx.Embed(len(tokenizer.ids), 4, rngs=rngs)  # NNX960
 """,
+            "def build(texts):\n"
+            "    stoi = {}\n"
+            "    for text in texts:\n"
+            "        for ch in text:\n"
+            "            if ch not in stoi:\n"
+            "                stoi[ch] = len(stoi) + 1\n"
+            "    return stoi\n"
+            'stoi = build(["hello", "world"])\n'
+            "print(nnx.Embed(len(stoi), 8, rngs=nnx.Rngs(0)))  # NNX960\n",
+            "import flax.linen as nn\n"
+            'chars = sorted(set("hello world"))\n'
+            "char_to_id = dict(zip(chars, range(1, len(chars) + 1)))\n"
+            "class Table(nn.Module):\n"
+            "    vocab: int\n"
+            "    @nn.compact\n"
+            "    def __call__(self, ids):\n"
+            "        return nn.Embed(self.vocab, 8)(ids)  # NNX960\n"
+            'print(Table(vocab=len(char_to_id)).init_with_output(key, jnp.array([char_to_id["h"]]))[0])\n',
         ),
         clean=(
             """\
@@ -1412,6 +1774,26 @@ embed = nnx.Embed(len(names), 4, rngs=nnx.Rngs(0))
 vocab = {w: i for i, w in enumerate(["<pad>", *sorted({"a", "b"})])}
 embed = nnx.Embed(len(vocab), 4, rngs=nnx.Rngs(0))
 """,
+            "def build(texts):\n"
+            "    stoi = {}\n"
+            "    for text in texts:\n"
+            "        for ch in text:\n"
+            "            if ch not in stoi:\n"
+            "                stoi[ch] = len(stoi)\n"
+            "    return stoi\n"
+            'chars = sorted(set("hello"))\n'
+            "ids = dict(zip(chars, range(1, len(chars) + 1)))\n"
+            'stoi = build(["hello", "world"])\n'
+            "print(nnx.Embed(len(stoi), 8, rngs=nnx.Rngs(0)), nnx.Embed(len(ids) + 1, 8, rngs=nnx.Rngs(1)))\n",
+            "import flax.linen as nn\n"
+            'chars = sorted(set("hello world"))\n'
+            "char_to_id = dict(zip(chars, range(1, len(chars) + 1)))\n"
+            "class Table(nn.Module):\n"
+            "    vocab: int\n"
+            "    @nn.compact\n"
+            "    def __call__(self, ids):\n"
+            "        return nn.Embed(self.vocab, 8)(ids)\n"
+            'print(Table(vocab=len(char_to_id) + 1).init_with_output(key, jnp.array([char_to_id["h"]]))[0])\n',
         ),
     ),
 }  # fmt: skip

@@ -226,6 +226,25 @@ def update(q, batch, gamma):
 step = jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2)
 update(model, step, 0.9)
 """,
+            "from typing import NamedTuple\n"
+            "class Step(NamedTuple):\n"
+            "    obs: jax.Array\n"
+            "    action: jax.Array\n"
+            "    reward: jax.Array\n"
+            "    next_obs: jax.Array\n"
+            "    done: jax.Array\n"
+            "def loss(net, target, batch: Step, gamma):\n"
+            "    chosen = net(batch.obs)[jnp.arange(len(batch.action)), batch.action]\n"
+            "    goal = batch.reward + gamma * target(batch.next_obs).max(axis=-1)  # NNX932\n"
+            "    return optax.huber_loss(chosen, jax.lax.stop_gradient(goal)).mean()\n"
+            "rows = jnp.ones((2, 3))\n"
+            "print(loss(model, model, Step(rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zeros(2)), 0.9))\n",
+            "def loss(net, target, batch, gamma=0.99):\n"
+            "    obs, act, rew, nobs, term = batch\n"
+            "    goal = rew + gamma * target(nobs).max(axis=1)  # NNX932\n"
+            "    return jnp.mean((net(obs)[jnp.arange(2), act] - jax.lax.stop_gradient(goal)) ** 2)\n"
+            "rows = jnp.ones((2, 3))\n"
+            "print(loss(model, model, (rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zeros(2))))\n",
         ),
         clean=(
             _ENDING,
@@ -234,6 +253,26 @@ update(model, step, 0.9)
             # without ends, and without a next value
             _ENDING.replace(_GOAL, "r + gamma * best").replace("s_next, done", "s_next, _"),
             _ENDING.replace(_GOAL, "r + best"),
+            "from typing import NamedTuple\n"
+            "class Step(NamedTuple):\n"
+            "    obs: jax.Array\n"
+            "    action: jax.Array\n"
+            "    reward: jax.Array\n"
+            "    next_obs: jax.Array\n"
+            "    done: jax.Array\n"
+            "def loss(net, target, batch: Step, gamma):\n"
+            "    chosen = net(batch.obs)[jnp.arange(len(batch.action)), batch.action]\n"
+            "    gamma = gamma * (1 - batch.done)\n"
+            "    goal = batch.reward + gamma * target(batch.next_obs).max(axis=-1)\n"
+            "    return optax.huber_loss(chosen, jax.lax.stop_gradient(goal)).mean()\n"
+            "rows = jnp.ones((2, 3))\n"
+            "print(loss(model, model, Step(rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zeros(2)), 0.9))\n",
+            "def loss(net, target, batch, gamma=0.99):\n"
+            "    obs, act, rew, nobs, term = batch\n"
+            "    goal = rew + gamma * (1 - term) * target(nobs).max(axis=1)\n"
+            "    return jnp.mean((net(obs)[jnp.arange(2), act] - jax.lax.stop_gradient(goal)) ** 2)\n"
+            "rows = jnp.ones((2, 3))\n"
+            "print(loss(model, model, (rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zeros(2))))\n",
         ),
     ),
     "NNX931": Cases(
@@ -277,6 +316,21 @@ class Agent:
             .replace("0.0, (", "(0.0, 0), (")
             .replace("reverse=True)", "reverse=False)  # NNX931"),
             _GAE_LOOP.replace("reversed(range(3))", "range(3)").replace("* running\n", "* running  # NNX931\n"),
+            "def discounted_returns(rewards, gamma):\n"
+            "    kept, total = [], 0.0\n"
+            "    for r in rewards:  # NNX931\n"
+            "        total = r + gamma * total\n"
+            "        kept.append(total)\n"
+            "    return np.array(kept)\n"
+            "print(discounted_returns([1.0, 0.0], 0.9))\n",
+            "def rewards_to_go(rews, discount=0.99):\n"
+            "    kept = np.zeros_like(rews)\n"
+            "    total = 0\n"
+            "    for t in range(len(rews)):  # NNX931\n"
+            "        total = total * discount + rews[t]\n"
+            "        kept[t] = total\n"
+            "    return kept\n"
+            "print(rewards_to_go(np.ones(3)))\n",
         ),
         clean=(
             """\
@@ -321,6 +375,20 @@ def smooth(xs, decay):
             # a trace, which looks back, and a sum of rewards so far
             _GAE.replace(", reverse=True)", ")").replace("delta", "gradient").replace("gae(", "traces("),
             _GAE.replace(", reverse=True)", ")").replace("gamma * lam * mask", "gamma * mask").replace("gae(", "sums("),
+            "def discounted_returns(rewards, gamma):\n"
+            "    kept, total = [], 0.0\n"
+            "    for r in reversed(rewards):\n"
+            "        total = r + gamma * total\n"
+            "        kept.append(total)\n"
+            "    return np.array(kept[::-1])\n"
+            "print(discounted_returns([1.0, 0.0], 0.9))\n",
+            "def discounted_returns(rewards, gamma):\n"
+            "    kept, total = [], 0.0\n"
+            "    for r in rewards:\n"
+            "        total = r + gamma * total\n"
+            "        kept.append(total)\n"
+            "    return np.array(kept)\n"
+            "print(discounted_returns([1.0, 0.0][::-1], 0.9)[::-1])\n",
         ),
     ),
     "NNX930": Cases(
@@ -394,6 +462,27 @@ def train(state, step, data, size):
             _UNMASKED.replace(_SIM, "z @ z.T / temperature"),
             _UNMASKED.replace(_SIM, "(1 / temperature) * jnp.matmul(z, z.transpose())"),
             _UNMASKED.replace(_SIM, "jnp.einsum('id,jd->ij', z, z)"),
+            "def cosine(a, b):\n"
+            "    return a @ b.T\n"
+            "def contrastive(za, zb, t=0.1):\n"
+            "    z = jnp.concatenate((za, zb))\n"
+            "    s = cosine(z, z) / t\n"
+            "    positives = jnp.concatenate((jnp.diagonal(s, len(za)), jnp.diagonal(s, -len(za))))\n"
+            "    return jnp.mean(jax.nn.logsumexp(s, axis=1) - positives)  # NNX929\n"
+            "print(contrastive(jnp.eye(2), jnp.eye(2)))\n",
+            "def nt_xent(first, second, tau=0.5):\n"
+            "    z = jnp.vstack([first, second])\n"
+            '    logits = jnp.einsum("id,jd->ij", z, z) / tau\n'
+            "    logp = jax.nn.log_softmax(logits, axis=-1)  # NNX929\n"
+            "    pos = jnp.roll(jnp.arange(len(z)), len(first))\n"
+            "    return -logp[jnp.arange(len(z)), pos].mean()\n"
+            "print(nt_xent(jnp.eye(2), jnp.eye(2)))\n",
+            "def nt_xent(first, second):\n"
+            "    z = jnp.concatenate([first, second], 0)\n"
+            "    sims = jnp.dot(z, z.T) / 0.1\n"
+            "    goal = jnp.roll(jnp.arange(len(z)), len(first))\n"
+            "    return optax.softmax_cross_entropy(sims, jax.nn.one_hot(goal, len(z))).mean()  # NNX929\n"
+            "print(nt_xent(jnp.eye(2), jnp.eye(2)))\n",
         ),
         clean=(
             _PAIRED,
@@ -406,6 +495,29 @@ def train(state, step, data, size):
             _PAIRED.replace(_SIM, "z @ jnp.flip(z).T / temperature"),
             _PAIRED.replace(_SIM, "net(jnp.concatenate([a, b])) @ z.T"),
             _PAIRED.replace(_SIM, "jnp.einsum('di,dj->ij', z.T, z.T + 0)"),
+            "def cosine(a, b):\n"
+            "    return a @ b.T\n"
+            "def contrastive(za, zb, t=0.1):\n"
+            "    z = jnp.concatenate((za, zb))\n"
+            "    s = cosine(z, z) / t - 1e9 * jnp.eye(len(z))\n"
+            "    positives = jnp.concatenate((jnp.diagonal(s, len(za)), jnp.diagonal(s, -len(za))))\n"
+            "    return jnp.mean(jax.nn.logsumexp(s, axis=1) - positives)\n"
+            "print(contrastive(jnp.eye(2), jnp.eye(2)))\n",
+            "def clip_loss(first, second, tau=0.5):\n"
+            '    logits = jnp.einsum("id,jd->ij", first, second) / tau\n'
+            "    logp = jax.nn.log_softmax(logits, axis=-1)\n"
+            "    pos = jnp.arange(len(first))\n"
+            "    return -logp[pos, pos].mean()\n"
+            "def gram(z):\n"
+            "    return jax.nn.log_softmax(z @ z.T)\n"
+            "print(clip_loss(jnp.eye(2), jnp.eye(2)), gram(jnp.eye(2)))\n",
+            "def soft_gram(z, goal):\n"
+            "    return optax.softmax_cross_entropy(z @ z.T, goal).mean()\n"
+            "def clip_loss(first, second):\n"
+            "    logits = jnp.dot(first, second.T) / 0.1\n"
+            "    goal = jax.nn.one_hot(jnp.arange(len(first)), len(first))\n"
+            "    return optax.softmax_cross_entropy(logits, goal).mean()\n"
+            "print(soft_gram(jnp.eye(2), jnp.eye(2)), clip_loss(jnp.eye(2), jnp.eye(2)))\n",
         ),
     ),
     "NNX928": Cases(
@@ -425,6 +537,14 @@ for i, v in enumerate(batches):
         best_model = nnx.clone(model)  # NNX928
 print(best_loss)
 """,
+            "def train(params, update, evaluate, loader):\n"
+            "    best_acc, best = 0.0, params\n"
+            "    for one in loader:\n"
+            "        params = update(params, one)\n"
+            "        acc = evaluate(params)\n"
+            "        if acc > best_acc:\n"
+            "            best_acc, best = acc, params  # NNX928\n"
+            "    return params, best_acc\n",
         ),
         clean=(
             _BEST,
@@ -437,6 +557,15 @@ best = None
 for v in batches:
     best = nnx.clone(model)
 """,
+            "def train(params, update, evaluate, loader):\n"
+            "    best_acc, best = 0.0, params\n"
+            "    for one in loader:\n"
+            "        params = update(params, one)\n"
+            "        acc = evaluate(params)\n"
+            "        if acc > best_acc:\n"
+            "            best_acc, best = acc, params\n"
+            "    return best, best_acc\n"
+            "print(train(x, lambda p, one: p + one, jnp.sum, batches))\n",
         ),
     ),
     "NNX927": Cases(
@@ -454,6 +583,47 @@ for v in batches:
             ),
             # attention of one's own
             _SCORED.replace("@ self.v(h)", "@ self.v(h)  # NNX927"),
+            "class Block(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.attend = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=False, rngs=rngs)\n"
+            "    def __call__(self, h):\n"
+            "        return h + self.attend(h)  # NNX927\n"
+            "class GPT(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.embed = nnx.Embed(10, 8, rngs=rngs)\n"
+            "        self.block = Block(rngs)\n"
+            "        self.head = nnx.Linear(8, 10, rngs=rngs)\n"
+            "    def __call__(self, ids):\n"
+            "        return self.head(self.block(self.embed(ids)))\n"
+            "def step(net, batch):\n"
+            "    given, goal = batch[:, :-1], batch[:, 1:]\n"
+            "    def loss(net):\n"
+            "        return optax.softmax_cross_entropy_with_integer_labels(net(given), goal).mean()\n"
+            "    return nnx.value_and_grad(loss)(net)[0]\n"
+            "print(step(GPT(nnx.Rngs(0)), jnp.ones((2, 5), int)))\n",
+            "def attention(q, k, v):\n"
+            '    scores = jnp.einsum("bqd,bkd->bqk", q, k) / jnp.sqrt(q.shape[-1])\n'
+            '    return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(scores, axis=-1), v)  # NNX927\n'
+            "def apply(params, tokens):\n"
+            '    h = params["embed"][tokens]\n'
+            '    return attention(h @ params["q"], h @ params["k"], h) @ params["embed"].T\n'
+            "def loss(params, tokens):\n"
+            "    logp = jax.nn.log_softmax(apply(params, tokens[:, :-1]))\n"
+            "    return -jnp.take_along_axis(logp, tokens[:, 1:, None], axis=-1).mean()\n"
+            'sizes = {"embed": jnp.ones((10, 4)), "q": jnp.eye(4), "k": jnp.eye(4)}\n'
+            "print(jax.grad(loss)(sizes, jnp.ones((2, 5), int)))\n",
+            "import flax.linen as nn\n"
+            "class LM(nn.Module):\n"
+            "    @nn.compact\n"
+            "    def __call__(self, tokens):\n"
+            "        h = nn.Embed(10, 8)(tokens)\n"
+            "        h = h + nn.SelfAttention(num_heads=2)(h)  # NNX927\n"
+            "        return nn.Dense(10)(h)\n"
+            "def loss(params, net, tokens):\n"
+            '    logits = net.apply({"params": params}, tokens[:, :-1])\n'
+            "    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:]).mean()\n"
+            "tokens = jnp.ones((2, 5), int)\n"
+            'print(loss(LM().init(key, tokens)["params"], LM(), tokens))\n',
         ),
         clean=(
             _BLOCKS.replace("self.norm(h))", "self.norm(h), mask=nnx.make_causal_mask(h[..., 0]))"),
@@ -471,6 +641,49 @@ for v in batches:
             _SCORED.replace(".swapaxes(-1, -2)", "[:, 0, :, None]").replace(
                 "scores) @ self.v(h)", "self.k(h)) * self.v(h)"
             ),
+            "class Block(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.attend = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=False, rngs=rngs)\n"
+            "    def __call__(self, h, mask):\n"
+            "        return h + self.attend(h, mask=mask)\n"
+            "class GPT(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.embed = nnx.Embed(10, 8, rngs=rngs)\n"
+            "        self.block = Block(rngs)\n"
+            "        self.head = nnx.Linear(8, 10, rngs=rngs)\n"
+            "    def __call__(self, ids):\n"
+            "        return self.head(self.block(self.embed(ids), nnx.make_causal_mask(ids)))\n"
+            "def step(net, batch):\n"
+            "    given, goal = batch[:, :-1], batch[:, 1:]\n"
+            "    def loss(net):\n"
+            "        return optax.softmax_cross_entropy_with_integer_labels(net(given), goal).mean()\n"
+            "    return nnx.value_and_grad(loss)(net)[0]\n"
+            "print(step(GPT(nnx.Rngs(0)), jnp.ones((2, 5), int)))\n",
+            "def attention(q, k, v, seen):\n"
+            '    scores = jnp.einsum("bqd,bkd->bqk", q, k) / jnp.sqrt(q.shape[-1])\n'
+            '    return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(scores + seen, axis=-1), v)\n'
+            "def apply(params, tokens, seen):\n"
+            '    h = params["embed"][tokens]\n'
+            '    return attention(h @ params["q"], h @ params["k"], h, seen) @ params["embed"].T\n'
+            "def loss(params, tokens):\n"
+            "    n = tokens.shape[1] - 1\n"
+            "    seen = jnp.where(jnp.arange(n)[:, None] >= jnp.arange(n), 0.0, -1e9)\n"
+            "    logp = jax.nn.log_softmax(apply(params, tokens[:, :-1], seen))\n"
+            "    return -jnp.take_along_axis(logp, tokens[:, 1:, None], axis=-1).mean()\n"
+            'sizes = {"embed": jnp.ones((10, 4)), "q": jnp.eye(4), "k": jnp.eye(4)}\n'
+            "print(jax.grad(loss)(sizes, jnp.ones((2, 5), int)))\n",
+            "import flax.linen as nn\n"
+            "class Tagger(nn.Module):\n"
+            "    @nn.compact\n"
+            "    def __call__(self, tokens):\n"
+            "        h = nn.Embed(10, 8)(tokens)\n"
+            "        h = h + nn.SelfAttention(num_heads=2)(h)\n"
+            "        return nn.Dense(4)(h)\n"
+            "def loss(params, net, tokens, tags):\n"
+            '    logits = net.apply({"params": params}, tokens[:, :-1])\n'
+            "    return optax.softmax_cross_entropy_with_integer_labels(logits, tags[:, 1:]).mean()\n"
+            "tokens = jnp.ones((2, 5), int)\n"
+            'print(loss(Tagger().init(key, tokens)["params"], Tagger(), tokens, tokens))\n',
         ),
     ),
     "NNX926": Cases(
@@ -504,6 +717,11 @@ for v in batches:
     history["norm"].append(jnp.abs(v).max())
 print(history)
 """,
+            "def validate(step, loader):\n"
+            "    for batch in loader:\n"
+            "        total = 0.0  # NNX926\n"
+            "        total = total + step(batch) * len(batch)\n"
+            "    return total / 100\n",
         ),
         clean=(
             _MEASURED.replace("        eval_step(net, metrics, v)  # NNX901\n", "        metrics.update(values=v)\n"),
@@ -561,6 +779,17 @@ for v in batches:
         count += 1
 print(total / count)
 """,
+            "def validate(step, loader):\n"
+            "    total = 0.0\n"
+            "    for batch in loader:\n"
+            "        total = total + step(batch) * len(batch)\n"
+            "    return total / 100\n"
+            "def last(step, loader):\n"
+            "    for batch in loader:\n"
+            "        total = 0.0\n"
+            "        total = 2 * total + step(batch)\n"
+            "    return total\n"
+            "print(validate(jnp.sum, batches), last(jnp.sum, batches))\n",
         ),
     ),
     "NNX925": Cases(
@@ -628,9 +857,24 @@ weights = {"kernel": jnp.ones((2, 2)), "bias": x}
 mask = jax.tree.map(lambda p: len(p.shape) == 1, weights)
 tx = optax.chain(optax.scale_by_adam(), optax.add_decayed_weights(0.1, mask), optax.scale(-0.1))  # NNX924
 """,
+            # names in a tuple of the module
+            """\
+from flax import traverse_util
+SPARED = ("bias", "scale")
+def decaying(params):
+    flat = traverse_util.flatten_dict(params)
+    chosen = {path: path[-1] in SPARED for path in flat}
+    return traverse_util.unflatten_dict(chosen)
+tx = optax.adamw(0.1, weight_decay=0.1, mask=decaying)  # NNX924
+""",
             # one of two optimizers
             _DECAYED.replace("p.ndim > 1", "p.ndim < 2").replace("mask=decays)", _MARK)
             + "other = optax.lion(0.1, mask=lambda params: jax.tree.map(lambda p: p.ndim > 1, params))\n",
+            "def wants_decay(path, _):\n"
+            '    name = "/".join(str(one) for one in path)\n'
+            '    return "bias" in name or "norm" in name\n'
+            "mask = partial(jax.tree_util.tree_map_with_path, wants_decay)\n"
+            "tx = optax.lamb(1e-3, weight_decay=0.05, mask=mask)  # NNX924\n",
         ),
         clean=(
             _DECAYED,
@@ -656,6 +900,12 @@ spared = jax.tree.map(lambda p: p.ndim == 1, weights)
 tx = optax.adamw(0.1, mask=jax.tree.map(lambda m: not m, spared))
 tx.init(weights)
 """,
+            "def wants_decay(path, _):\n"
+            '    name = "/".join(str(one) for one in path)\n'
+            '    return not ("bias" in name or "norm" in name)\n'
+            "mask = partial(jax.tree_util.tree_map_with_path, wants_decay)\n"
+            "tx = optax.lamb(1e-3, weight_decay=0.05, mask=mask)\n"
+            'print(tx.init({"kernel": x}))\n',
         ),
     ),
     "NNX923": Cases(
@@ -681,6 +931,11 @@ class Agent:
 Agent().sync()
 """,
             _STEP_OF.replace("0.005)", "0.995)  # NNX923"),
+            "class Target:\n"
+            "    def __init__(self, params):\n"
+            "        self.params = params\n"
+            "    def sync(self, online):\n"
+            "        self.params = optax.incremental_update(self.params, online, 0.005)  # NNX923\n",
         ),
         clean=(
             # a momentum that is small
@@ -700,6 +955,14 @@ middle = jax.tree.map(lambda one, two: 0.1 * one + 0.9 * two, a, b)
             _SOFT.replace("tau * n + (1 - tau) * o", "(1 - tau) * n + tau * o").replace(
                 "nnx.update(target,", "nnx.update(net,"
             ),
+            "class Target:\n"
+            "    def __init__(self, params):\n"
+            "        self.params = params\n"
+            "    def sync(self, online):\n"
+            "        self.params = optax.incremental_update(online, self.params, 0.005)\n"
+            "target = Target(x)\n"
+            "target.sync(2 * x)\n"
+            "print(target.params, optax.incremental_update(x, 2 * x, 0.005))\n",
         ),
     ),
     "NNX922": Cases(
@@ -746,6 +1009,13 @@ penalty(x, x)
 teacher = jax.nn.log_softmax(x)
 loss = optax.softmax_cross_entropy(x, teacher)  # NNX922
 """,
+            "def kl(log_p, log_q):\n"
+            "    return jnp.sum(jnp.exp(log_p) * (log_p - log_q), axis=-1)\n"
+            "def policy_kl(old_logits, new_logits):\n"
+            "    old = jax.nn.log_softmax(old_logits)\n"
+            "    new = jax.nn.softmax(new_logits)\n"
+            "    return kl(old, new).mean()  # NNX922\n"
+            "print(policy_kl(jnp.ones((2, 3)), jnp.zeros((2, 3))))\n",
         ),
         clean=(
             _DISTILLED,
@@ -762,6 +1032,14 @@ def kl_divergence(predictions, targets):
     return jnp.sum(targets * (jnp.log(targets) - jnp.log(predictions)))
 print(kl_divergence(jax.nn.softmax(x), jax.nn.softmax(x * 2)))
 """,
+            "def kl(log_p, log_q):\n"
+            "    return jnp.sum(jnp.exp(log_p) * (log_p - log_q), axis=-1)\n"
+            "def kl_of(p, q):\n"
+            "    return (p * (jnp.log(p) - jnp.log(q))).sum(-1)\n"
+            "def policy_kl(old_logits, new_logits):\n"
+            "    plain = kl_of(jax.nn.softmax(old_logits), jax.nn.softmax(new_logits))\n"
+            "    return kl(jax.nn.log_softmax(old_logits), jax.nn.log_softmax(new_logits)).mean() + plain.mean()\n"
+            "print(policy_kl(jnp.ones((2, 3)), jnp.zeros((2, 3))))\n",
         ),
     ),
 }

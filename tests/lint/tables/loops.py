@@ -33,6 +33,15 @@ class Memory(nnx.Module):
 CASES = {
     "NNX798": Cases(
         bad=(
+            """\
+def run(cell, xs):
+    carry = cell.initialize_carry((2, 3), rngs=nnx.Rngs(0))
+    outputs = []
+    for t in range(xs.shape[1]):
+        new_carry, y = cell(carry, xs[:, t])  # NNX798
+        outputs.append(y)
+    return jnp.stack(outputs, 1)
+""",
             "def cell(h, v):\n    new_h = jnp.tanh(h + v)\n    return h, new_h  # NNX798\n"
             "last, every = jax.lax.scan(cell, 0.0, x)\n",
             "def cell(w, carry, v):\n    h, c = carry\n    c_next = c + w * v\n    h_next = jnp.tanh(c_next)\n"
@@ -77,6 +86,26 @@ CASES = {
             "Old().init_with_output(jax.random.key(7), jnp.ones((2, 5, 3)))\n",
         ),
         clean=(
+            """\
+def values(cell, carry, actions):
+    found = []
+    for action in actions:
+        new_carry, value = cell(carry, action)
+        found.append(value)
+    return jnp.stack(found)
+print(values)
+""",
+            """\
+def run(cell, xs):
+    carry = cell.initialize_carry((2, 3), rngs=nnx.Rngs(0))
+    outputs = []
+    for t in range(xs.shape[1]):
+        new_carry, y = cell(carry, xs[:, t])
+        outputs.append(y)
+        carry = new_carry
+    return jnp.stack(outputs, 1)
+print(run)
+""",
             _MEMORY
             + "        carry = self.cell.initialize_carry((2, 3), self.rngs)\n        for t in range(v.shape[1]):\n"
             "            carry, y = self.cell(carry, v[:, t])\n        return y\n"
@@ -187,6 +216,22 @@ jax.lax.scan(body, jnp.float32(1), x)
     "NNX865": Cases(
         bad=(
             """\
+def root(start):
+    def body(state):
+        guess, count = state
+        return guess - (guess * guess - 2) / (2 * guess)  # NNX865
+    return jax.lax.while_loop(lambda state: state[1] < 10, body, (start, 0))
+""",
+            """\
+def run(v):
+    def body(c, _):
+        v, n = c
+        up = (v.sum() > 0).astype(v.dtype)
+        return (v * 0.5, n * up + up), None  # NNX865
+    return jax.lax.scan(body, (v, jnp.zeros((), jnp.int32)), length=3)
+run(jnp.array([1.0, 2.0]))
+""",
+            """\
 def counts(seed):
     return np.random.default_rng(seed).poisson(5.0, size=(4, 3)).astype(np.int32)
 def average(frames):
@@ -269,6 +314,14 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
 """,
         ),
         clean=(
+            """\
+def root(start):
+    def body(state):
+        guess, count = state
+        return guess - (guess * guess - 2) / (2 * guess), count + 1
+    return jax.lax.while_loop(lambda state: state[1] < 10, body, (start, 0))
+root(1.0)
+""",
             """\
 def counts(seed):
     return np.random.default_rng(seed).poisson(5.0, size=(4, 3)).astype(np.int32)
@@ -395,6 +448,11 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
     "NNX867": Cases(
         bad=(
             """\
+def scores(f, params, v):
+    slopes = jax.vmap(jax.grad(f), in_axes=(None, 0, 0))
+    return slopes(params, v)  # NNX867
+""",
+            """\
 class Net(nnx.Module):
     def __init__(self, rngs):
         self.inner = nnx.Linear(3, 8, rngs=rngs)
@@ -447,6 +505,17 @@ y = g(x, b=1.0)  # NNX867
             "def run(p, v):\n    return g(p, v)  # NNX867\nrun(make(3, 2), jnp.ones((4, 3)))\n",
         ),
         clean=(
+            """\
+def scores(f, params, v):
+    slopes = jax.vmap(jax.grad(f), in_axes=(None, 0))
+    return slopes(params, v)
+scores(lambda p, v: p * v, 1.0, x)
+""",
+            """\
+def scores(f, params, v, axes):
+    return jax.vmap(f, in_axes=(None, 0))(params, v, scale=v), jax.vmap(f, in_axes=(None, *axes))(params, v)
+scores(lambda p, v, scale=1.0: p * v * scale, 1.0, x, (0,))
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):

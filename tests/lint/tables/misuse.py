@@ -824,6 +824,13 @@ loss, grads = jax.value_and_grad(lambda v: v.sum())(x)
     ),
     "NNX858": Cases(
         bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        conv = partial(nnx.Conv, kernel_size=(3, 3))
+        self.first = conv(1, 8)  # NNX858
+        self.second = conv(8, 8, rngs=rngs)
+""",
             "layer = nnx.Linear(3, 3)  # NNX858\n",
             "from flax.nnx import Conv as C, Rngs\nlayer = C(1, 2, (3, 3), 1, Rngs(0))  # NNX858\n",
             """\
@@ -841,6 +848,16 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        conv = partial(nnx.Conv, kernel_size=(3, 3))
+        shared = partial(conv, rngs=rngs)
+        self.first = conv(1, 8, **{"rngs": rngs})
+        self.second = conv(8, 8, rngs=rngs)
+        self.third = shared(8, 8)
+Net(nnx.Rngs(0))
+""",
             "layer = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\n",
             """\
 class Net(nnx.Module):
@@ -863,6 +880,19 @@ block = Block(nnx.Rngs(0))
     ),
     "NNX859": Cases(
         bad=(
+            """\
+@nnx.jit
+def step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).mean())(net))
+def fit(net, rounds, check):
+    opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+    best_net, best = net, 1e9
+    for v in rounds:
+        step(net, opt, v)
+        if check(net) < best:
+            best_net = net  # NNX859
+    return best_net
+""",
             """\
 class Agent:
     def __init__(self, online, target=None):
@@ -890,6 +920,16 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def fit(net, check):
+    opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+    best_net = nnx.clone(net)
+    opt.update(net, nnx.grad(lambda m: m(x).mean())(net))
+    if check(net) < 1.0:
+        best_net = nnx.clone(net)
+    return best_net
+fit(model, lambda net: 0.0)
+""",
             """\
 class Agent:
     def __init__(self, online, target=None):
@@ -947,6 +987,14 @@ rebuild(model)
     "NNX860": Cases(
         bad=(
             """\
+net = nnx.Dropout(0.1, rngs=nnx.Rngs(0))
+def train_step(net, v):
+    return nnx.value_and_grad(lambda m: m(v).sum())(net)
+for batch in batches:
+    train_step(net, batch)
+    net.set_attributes(deterministic=True, use_running_average=True)  # NNX860
+""",
+            """\
 net = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
 def train_step(net, v):
     return nnx.value_and_grad(lambda m: m(v).sum())(net)
@@ -981,6 +1029,15 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+net = nnx.Dropout(0.1, rngs=nnx.Rngs(0))
+def train_step(net, v):
+    return nnx.value_and_grad(lambda m: m(v).sum())(net)
+for batch in batches:
+    net.set_attributes(deterministic=False)
+    train_step(net, batch)
+    net.set_attributes(deterministic=True)
+""",
             """\
 net = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
 def train_step(net, v):
@@ -1301,6 +1358,13 @@ def readable(path):
     "NNX863": Cases(
         bad=(
             """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.make_mesh((1, 1), ("data", "fsdp"))
+def constrained(v):
+    with jax.set_mesh(mesh):
+        return jax.lax.with_sharding_constraint(v, P("model"))  # NNX863
+""",
+            """\
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 mesh = Mesh(np.array(jax.devices()[:1]), ('data',))
 sharding = NamedSharding(mesh, P('batch'))  # NNX863
@@ -1338,6 +1402,15 @@ init = parted('cols')
 """,
         ),
         clean=(
+            """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "fsdp"))
+def constrained(v):
+    with mesh:
+        v = jax.lax.with_sharding_constraint(v, P(("data", "fsdp")))
+        return jax.lax.with_sharding_constraint(v, NamedSharding(mesh, P("data")))
+constrained(x)
+""",
             """\
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 mesh = Mesh(np.array(jax.devices()[:1]), ('data',))
@@ -1406,6 +1479,12 @@ def total(v):
     ),
     "NNX869": Cases(
         bad=(
+            """\
+def likelihood(params, v, labels):
+    chances = jax.nn.softmax(v @ params, axis=-1)
+    logs = jax.nn.log_softmax(chances)  # NNX869
+    return -jnp.take_along_axis(logs, labels[:, None], 1).mean()
+""",
             """\
 class Chain:
     def __init__(self, start, moves):
@@ -1506,6 +1585,13 @@ loss(Net(nnx.Rngs(0)), x)
         ),
         clean=(
             """\
+def likelihood(params, v, labels):
+    chances = jax.nn.softmax(v @ params, axis=-1)
+    logs = jax.nn.log_softmax(jnp.log(chances)) + jax.nn.log_softmax(v @ params)
+    return -jnp.take_along_axis(logs, labels[:, None], 1).mean()
+likelihood(jnp.ones((3, 3)), jnp.ones((2, 3)), jnp.array([0, 1]))
+""",
+            """\
 class Chain:
     def __init__(self, moves, scores):
         self.moves = jnp.asarray(moves)
@@ -1605,6 +1691,26 @@ def loss(net, labels):
     "NNX870": Cases(
         bad=(
             """\
+def logs(v):
+    return jax.lax.select(v > 0, jnp.log(v), jnp.zeros_like(v))  # NNX870
+def loss(params):
+    return (params * logs(params)).sum()
+slope = jax.grad(loss)
+""",
+            """\
+class Sinc(nnx.Module):
+    def __init__(self):
+        self.scale = nnx.Param(jnp.ones(3))
+
+    def __call__(self, v):
+        u = v * self.scale
+        return jnp.where(u == 0, 1.0, jnp.sin(u) / u)  # NNX870
+def loss(net: Sinc, v):
+    return net(v).sum()
+def step(net: Sinc, v):
+    return nnx.grad(loss)(net, v)
+""",
+            """\
 def spread(c, caps, wanted):
     def fix(args):
         c, caps = args
@@ -1640,6 +1746,44 @@ g = jax.grad(loss)(x, x)
             "g = jax.grad(lambda v: jnp.where(jnp.abs(v) < 1, jnp.arccos(v), 0.0).sum())(x)  # NNX870\n",
         ),
         clean=(
+            """\
+def logs(v):
+    safe = jax.lax.select(v > 0, v, jnp.ones_like(v))
+    return jax.lax.select(v > 0, jnp.log(safe), jnp.zeros_like(v))
+def loss(params):
+    return (params * logs(params)).sum()
+jax.grad(loss)(x)
+""",
+            """\
+class Sinc(nnx.Module):
+    def __init__(self):
+        self.scale = nnx.Param(jnp.ones(3))
+
+    def __call__(self, v):
+        u = v * self.scale
+        safe = jnp.where(u == 0, 1.0, u)
+        return jnp.where(u == 0, 1.0, jnp.sin(safe) / safe)
+def loss(net: Sinc, v):
+    return net(v).sum()
+def step(net: Sinc, v):
+    return nnx.grad(loss)(net, v)
+step(Sinc(), x)
+""",
+            """\
+class Masked(nnx.Module):
+    def __init__(self):
+        self.scale = nnx.Param(jnp.ones(3))
+        self.counts = jnp.array([0.0, 1.0, 2.0])
+
+    def __call__(self, v):
+        weights = jnp.where(self.counts == 0, 0.0, v / self.counts)
+        return weights * self.scale
+def loss(net: Masked, v):
+    return net(v).sum()
+def step(net: Masked, v):
+    return nnx.grad(loss)(net, v)
+step(Masked(), x)
+""",
             """\
 def spread(c, caps, left):
     active = caps > 1e-9
@@ -1696,6 +1840,24 @@ g = jax.grad(loss)(x, x)
     "NNX871": Cases(
         bad=(
             """\
+tx = optax.adam(1e-3)
+@jax.jit
+def step(params, opt_state, grads):
+    updates, new_state = tx.update(grads, opt_state, params)  # NNX871
+    return optax.apply_updates(params, updates), opt_state
+""",
+            """\
+class Trainer:
+    def __init__(self, params):
+        self.params = params
+        self.tx = optax.adam(1e-3)
+        self.opt_state = self.tx.init(params)
+
+    def step(self, grads):
+        updates, opt_state = self.tx.update(grads, self.opt_state, self.params)  # NNX871
+        self.params = optax.apply_updates(self.params, updates)
+""",
+            """\
 tx = optax.adam(0.1)
 def step(params, state, grads):
     updates, state = tx.update(grads, state)  # NNX871
@@ -1720,6 +1882,37 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+tx = optax.adam(1e-3)
+@jax.jit
+def step(params, opt_state, grads):
+    updates, new_state = tx.update(grads, opt_state, params)
+    return optax.apply_updates(params, updates), new_state
+@jax.jit
+def tried(params, opt_state, grads):
+    updates, _ = tx.update(grads, opt_state, params)
+    return optax.global_norm(updates), opt_state
+step(x, tx.init(x), x)
+tried(x, tx.init(x), x)
+""",
+            """\
+class Trainer:
+    def __init__(self, params):
+        self.params = params
+        self.tx = optax.adam(1e-3)
+        self.opt_state = self.tx.init(params)
+
+    def step(self, grads):
+        updates, self.opt_state = self.tx.update(grads, self.opt_state, self.params)
+        self.params = optax.apply_updates(self.params, updates)
+
+    def tried(self, grads):
+        updates, _ = self.tx.update(grads, self.opt_state, self.params)
+        return optax.apply_updates(self.params, updates)
+trainer = Trainer(x)
+trainer.step(x)
+trainer.tried(x)
+""",
             """\
 tx = optax.adam(0.1)
 def step(params, state, grads):

@@ -463,6 +463,10 @@ def deltas(tr, values, next_values, gamma):
     ends = jnp.logical_or(tr.terminations, tr.truncations)
     return tr.rewards + gamma * next_values * jnp.logical_not(ends) - values  # NNX958
 """,
+            "def target(value, rewards, next_obs, terminations, truncations, gamma):\n"
+            "    dones = jnp.maximum(terminations, truncations)\n"
+            "    later = value(next_obs).max(axis=-1)\n"
+            "    return rewards + jnp.where(dones, 0.0, gamma * later)  # NNX958\n",
         ),
         clean=(
             """\
@@ -506,6 +510,11 @@ def returns(rewards, terminated, truncated, gamma):
     return total
 print(returns(jnp.ones(3), jnp.zeros(3, bool), jnp.zeros(3, bool), 0.9))
 """,
+            "def target(value, rewards, next_obs, terminations, truncations, gamma):\n"
+            "    dones = jnp.maximum(terminations, truncations)\n"
+            "    later = value(next_obs).max(axis=-1)\n"
+            "    return rewards + jnp.where(terminations, 0.0, gamma * later), dones\n"
+            "print(target(model, jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2, bool), jnp.ones(2, bool), 0.9))\n",
         ),
     ),
     "NNX959": Cases(
@@ -546,8 +555,32 @@ def train_step(model, opt, tokens):
 def right(cfg, predicted, tokens):
     return (predicted == tokens)[tokens != cfg.pad_token_id].mean()
 """,
+            "PAD = 0\n"
+            "def fill(ids, length):\n"
+            "    return ids + [PAD] * (length - len(ids))\n"
+            "def real(tokens):\n"
+            "    return tokens != PAD\n"
+            "def nll(net, tokens):\n"
+            "    logp = jax.nn.log_softmax(net(tokens[:, :-1]))\n"
+            "    losses = -jnp.take_along_axis(logp, tokens[:, 1:, None], axis=-1)\n"
+            "    return losses.mean()  # NNX959\n",
         ),
         clean=(
+            # divided by what counts, or weighed so before
+            """\
+def loss(logits, targets, mask):
+    ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
+    return jnp.mean(ce * mask) / jnp.mean(mask)
+def scaled(logits, targets, mask):
+    mask = mask / mask.mean()
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, targets) * mask)
+def named(logits, targets, mask):
+    ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
+    mean = (ce * mask).mean()
+    return mean * mask.size / mask.sum()
+given = jnp.ones((2, 4, 3)), jnp.zeros((2, 4), jnp.int32), jnp.ones((2, 4))
+print(loss(*given), scaled(*given), named(*given))
+""",
             """\
 PAD = 0
 def batch(texts, length):
@@ -586,6 +619,16 @@ def loss_fn(model, tokens, labels):
 pooled = lambda t, s: (jax.nn.one_hot(t, 5) * s).sum(1)
 print(loss_fn(pooled, jnp.array([[1, 2, 3], [2, 3, 0]]), jnp.array([1, 2])).shape)
 """,
+            "PAD = 0\n"
+            "def fill(ids, length):\n"
+            "    return ids + [PAD] * (length - len(ids))\n"
+            "def real(tokens):\n"
+            "    return tokens != PAD\n"
+            "def nll(net, tokens):\n"
+            "    logp = jax.nn.log_softmax(net(tokens[:, :-1]))\n"
+            "    losses = -jnp.take_along_axis(logp, tokens[:, 1:, None], axis=-1)[..., 0]\n"
+            "    return (losses * real(tokens[:, 1:])).sum() / real(tokens[:, 1:]).sum()\n"
+            "print(nll(lambda t: jax.nn.one_hot(t, 4), jnp.array([fill([1, 2], 3)])))\n",
         ),
     ),
 }

@@ -59,6 +59,28 @@ _TAUGHT = _DISTILLED.replace("  # NNX795", "")
 CASES = {
     "NNX795": Cases(
         bad=(
+            """\
+class GAN(nnx.Module):
+    def __init__(self, rngs):
+        self.generator = nnx.Linear(8, 4, rngs=rngs)
+        self.discriminator = nnx.Linear(4, 1, rngs=rngs)
+def g_loss(gan, z):
+    return jax.nn.softplus(-gan.discriminator(gan.generator(z))).mean()
+def d_loss(gan, z, real):
+    fake = jax.lax.stop_gradient(gan.generator(z))
+    return jax.nn.softplus(gan.discriminator(fake)).mean() + jax.nn.softplus(-gan.discriminator(real)).mean()
+@nnx.jit
+def step(gan, g_opt, d_opt, z, real):
+    gl, gg = nnx.value_and_grad(g_loss)(gan, z)
+    g_opt.update(gan, gg)
+    dl, dg = nnx.value_and_grad(d_loss)(gan, z, real)
+    d_opt.update(gan, dg)
+    return gl, dl
+gan = GAN(nnx.Rngs(3))
+g_opt = nnx.Optimizer(gan, optax.adam(1e-4), wrt=nnx.Param)  # NNX795
+d_opt = nnx.Optimizer(gan, optax.adam(1e-4), wrt=nnx.Param)
+step(gan, g_opt, d_opt, jnp.ones((2, 8)), jnp.ones((2, 4)))
+""",
             _AGENT + _RUN,
             # filters with names, and a function as the other one
             "ALL = nnx.Param\n"
@@ -89,6 +111,27 @@ class Trainer:
             _PUPIL.replace("teacher", "ref_model").replace("student", "policy") + _DISTILLED,
         ),
         clean=(
+            """\
+class GAN(nnx.Module):
+    def __init__(self, rngs):
+        self.generator = nnx.Linear(8, 4, rngs=rngs)
+        self.discriminator = nnx.Linear(4, 1, rngs=rngs)
+def g_loss(generator, discriminator, z):
+    return jax.nn.softplus(-discriminator(generator(z))).mean()
+def d_loss(discriminator, fake, real):
+    return jax.nn.softplus(discriminator(fake)).mean() + jax.nn.softplus(-discriminator(real)).mean()
+@nnx.jit
+def step(gan, g_opt, d_opt, z, real):
+    gl, gg = nnx.value_and_grad(g_loss)(gan.generator, gan.discriminator, z)
+    g_opt.update(gan.generator, gg)
+    dl, dg = nnx.value_and_grad(d_loss)(gan.discriminator, gan.generator(z), real)
+    d_opt.update(gan.discriminator, dg)
+    return gl, dl
+gan = GAN(nnx.Rngs(3))
+g_opt = nnx.Optimizer(gan.generator, optax.adam(1e-4), wrt=nnx.Param)
+d_opt = nnx.Optimizer(gan.discriminator, optax.adam(1e-4), wrt=nnx.Param)
+print(step(gan, g_opt, d_opt, jnp.ones((2, 8)), jnp.ones((2, 4))))
+""",
             _PUPIL
             + _TAUGHT.replace("nnx.grad(lambda m: m(x))", "nnx.grad(lambda m: m(x), argnums=ONLY)").replace(
                 "wrt=nnx.Param", 'wrt=nnx.PathContains("student")'

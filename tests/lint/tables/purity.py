@@ -255,6 +255,20 @@ class Trainer:
     ),
     "NNX802": Cases(
         bad=(
+            """\
+class Runner:
+    def __init__(self):
+        self.model = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+        self.optimizer = nnx.Optimizer(self.model, optax.sgd(0.1), wrt=nnx.Param)
+        self.infer = nnx.jit(self.model)  # NNX802
+        self.step = nnx.jit(self.update)
+    @staticmethod
+    def update(model, optimizer, v):
+        optimizer.update(model, nnx.grad(lambda m: jnp.mean(m(v) ** 2))(model))
+    def train(self, v):
+        nnx.update(self.model, jax.tree.map(lambda p: p - 0.1, nnx.state(self.model)))
+        return self.infer(v)
+""",
             "predict = nnx.jit(model.__call__)  # NNX802\n",
             """\
 net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
@@ -282,6 +296,18 @@ trainer = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
 """,
         ),
         clean=(
+            """\
+class Runner:
+    def __init__(self, seed):
+        self.model = nnx.Linear(3, 3, rngs=nnx.Rngs(seed))
+        self.load()
+        self.infer = jax.jit(self.model)
+    def load(self):
+        nnx.update(self.model, jax.tree.map(lambda p: 2 * p, nnx.state(self.model)))
+    def predict(self, v):
+        return self.infer(v)
+print(Runner(0).predict(x))
+""",
             "predict = nnx.jit(lambda m, x: m(x))\n",
             _NET
             + """\
@@ -305,6 +331,15 @@ scale = jax.jit(Scaler(2).apply)
     ),
     "NNX803": Cases(
         bad=(
+            """\
+@jax.jit
+def f(v):
+    total = v.sum()
+    print("total " + str(total))  # NNX803
+    print("total {}".format(total), "of %s" % v.size)  # NNX803
+    return total
+f(x)
+""",
             """\
 @jax.jit
 def f(x):
@@ -365,6 +400,13 @@ def f(x):
             "jax.debug.print('{a}', a=x, b=x)  # NNX803\n",
         ),
         clean=(
+            """\
+@jax.jit
+def f(v):
+    print("shape " + str(v.shape), "of {} and %s".format(v.dtype) % v.ndim)
+    return v.sum()
+print(f(x))
+""",
             """\
 @jax.jit
 def f(x):
@@ -2093,6 +2135,23 @@ def step(graphdef, state, x):
     "NNX812": Cases(
         bad=(
             """\
+class Trainer:
+    def __init__(self):
+        self.model = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+        self.optimizer = nnx.Optimizer(self.model, optax.sgd(0.1), wrt=nnx.Param)
+    def fit(self, xs):
+        graphdef, state = nnx.split((self.model, self.optimizer))  # NNX812
+        @jax.jit
+        def step(state, v):
+            model, optimizer = nnx.merge(graphdef, state)
+            optimizer.update(model, nnx.grad(lambda m: jnp.mean(m(v) ** 2))(model))
+            return nnx.state((model, optimizer))
+        for v in xs:
+            state = step(state, v)
+    def predict(self, v):
+        return self.model(v)
+""",
+            """\
 step = jax.jit(lambda g, s, v: s)
 graphdef, state = nnx.split((model, optimizer))
 for batch in batches:
@@ -2119,6 +2178,25 @@ y = model(x)  # NNX812
 """,
         ),
         clean=(
+            """\
+class Trainer:
+    def __init__(self):
+        self.model = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+        self.optimizer = nnx.Optimizer(self.model, optax.sgd(0.1), wrt=nnx.Param)
+    def fit(self, xs):
+        graphdef, state = nnx.split((self.model, self.optimizer))
+        @jax.jit
+        def step(state, v):
+            model, optimizer = nnx.merge(graphdef, state)
+            optimizer.update(model, nnx.grad(lambda m: jnp.mean(m(v) ** 2))(model))
+            return nnx.state((model, optimizer))
+        for v in xs:
+            state = step(state, v)
+        return nnx.merge(graphdef, state)[0]
+    def predict(self, v):
+        return self.model(v)
+print(Trainer().fit([x])(x))
+""",
             """\
 step = jax.jit(lambda g, s, v: s)
 graphdef, state = nnx.split((model, optimizer))
@@ -2154,6 +2232,17 @@ print(model(x))
     "NNX813": Cases(
         bad=(
             """\
+def make_step(encoder, decoder):
+    bundle = (encoder, decoder)
+    graphdef, state = nnx.split(bundle)
+    @jax.jit
+    def step(state, v):
+        pair = nnx.merge(graphdef, state)
+        decoder, encoder = pair  # NNX813
+        return decoder(encoder(v))
+    return step
+""",
+            """\
 graphdef, state = nnx.split((model, optimizer))
 optimizer, model = nnx.merge(graphdef, state)  # NNX813
 """,
@@ -2171,6 +2260,18 @@ optimizer, model = merge(graphdef, state)  # NNX813
 """,
         ),
         clean=(
+            """\
+def make_step(encoder, decoder):
+    bundle = (encoder, decoder)
+    graphdef, state = nnx.split(bundle)
+    @jax.jit
+    def step(state, v):
+        pair = nnx.merge(graphdef, state)
+        encoder, decoder = pair
+        return decoder(encoder(v))
+    return step(state, x)
+print(make_step(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), nnx.Linear(2, 3, rngs=nnx.Rngs(1))))
+""",
             """\
 graphdef, state = nnx.split((model, optimizer))
 model, optimizer = nnx.merge(graphdef, state)
@@ -2739,6 +2840,16 @@ def predict(norm: nnx.BatchNorm, x):
     "NNX817": Cases(
         bad=(
             """\
+def made():
+    rngs = nnx.Rngs(0)
+    return nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.5, rngs=rngs))
+def objective(v, model):
+    return jnp.sum(model(v))
+gradient = jax.grad(objective, argnums=1)  # NNX817
+net = made()
+print(gradient(x, net))
+""",
+            """\
 net = nnx.Sequential(model, nnx.Dropout(0.5, rngs=nnx.Rngs(0)))
 grads = jax.grad(lambda m: m(x).sum())(net)  # NNX817
 """,
@@ -2757,6 +2868,16 @@ def step(model: nnx.Module, x):
 """,
         ),
         clean=(
+            """\
+def made():
+    rngs = nnx.Rngs(0)
+    return nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.LayerNorm(3, rngs=rngs))
+def objective(model, v):
+    return jnp.sum(model(v))
+gradient = jax.grad(objective, argnums=1)
+net = made()
+print(gradient(net, x))
+""",
             "grads = nnx.grad(lambda m: m(x).sum())(model)\n",
             """\
 def loss(v):

@@ -232,6 +232,23 @@ class Agent:
 """,
         ),
         clean=(
+            # two models of Linen with one key, and a call without dropout in a loop
+            """\
+from flax import linen
+net = linen.Sequential([linen.Dense(2), linen.Dense(2)])
+weights = net.init(jax.random.key(5), x)
+def both(key):
+    one = net.apply(weights, x, rngs={"dropout": key})
+    return one - net.apply(weights, 2 * x, rngs={"noise": key})
+print(both(key))
+class Dropped(linen.Module):
+    @linen.compact
+    def __call__(self, x, train):
+        return linen.Dropout(0.5, deterministic=not train)(x)
+dropped = Dropped()
+for _ in range(3):
+    print(dropped.apply({}, x, train=False, rngs={"dropout": key}))
+""",
             """\
 def choose(key, other, values):
     coin, arm = key, other
@@ -623,6 +640,14 @@ plt.hist(y2, bins=5)
     "NNX831": Cases(
         bad=(
             """\
+def stacked(depth):
+    layers = []
+    for _ in range(depth):
+        rngs = nnx.Rngs(0)  # NNX831
+        layers.append(nnx.Linear(3, 3, rngs=rngs))
+    return nnx.Sequential(*layers)
+""",
+            """\
 a = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
 b = nnx.Linear(3, 3, rngs=nnx.Rngs(0))  # NNX831
 """,
@@ -643,6 +668,25 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+def stacked(depth):
+    layers = []
+    for number in range(depth):
+        rngs = nnx.Rngs(number)
+        layers.append(nnx.Linear(3, 3, rngs=rngs))
+    return nnx.Sequential(*layers)
+stacked(2)
+""",
+            """\
+def compared(widths):
+    found = []
+    for width in widths:
+        rngs = nnx.Rngs(0)
+        net = nnx.Linear(3, width, rngs=rngs)
+        found.append(net(x).sum())
+    return found
+compared([2, 3])
+""",
             """\
 class Net(nnx.Module):
     def __init__(self):
@@ -680,6 +724,16 @@ else:
     "NNX832": Cases(
         bad=(
             """\
+SEED = 7
+class Noisy(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, v):
+        rngs = nnx.Rngs(jax.random.key(SEED))  # NNX832
+        return self.first(v) + jax.random.normal(rngs(), v.shape)
+""",
+            """\
 class Net(nnx.Module):
     def __init__(self, rngs):
         self.rngs = rngs
@@ -714,6 +768,18 @@ def step(drop, x):
 """,
         ),
         clean=(
+            """\
+class Noisy(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, v, seed):
+        rngs = nnx.Rngs(jax.random.key(seed))
+        return self.first(v) + jax.random.normal(rngs(), v.shape)
+net = Noisy(nnx.Rngs(0))
+net(x, 1)
+net(x, 2)
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
@@ -939,6 +1005,28 @@ for step in range(3):
     grads = nnx.grad(lambda m: jnp.mean((m(x, second) - x) ** 2))(net)  # NNX970
     opt.update(net, grads)  # NNX904
 """,
+            "@nnx.jit\n"
+            "def step(net, optimizer, v):\n"
+            "    key = jax.random.key(0)\n"
+            "    def loss(net):\n"
+            "        eps = jax.random.normal(key, v.shape)  # NNX970\n"
+            "        return jnp.mean((net(v + eps) - v) ** 2)\n"
+            "    optimizer.update(net, nnx.grad(loss)(net))\n"
+            "for one in batches:\n"
+            "    step(model, optimizer, one)  # NNX901\n",
+            "def fit(net, params, data, seed=0):\n"
+            "    dropout_key = jax.random.key(seed)\n"
+            "    tx = optax.sgd(0.1)\n"
+            "    state = tx.init(params)\n"
+            "    @jax.jit\n"
+            "    def step(params, state, v):\n"
+            "        def loss(p):\n"
+            '            return jnp.mean(net.apply({"params": p}, v, rngs={"dropout": dropout_key}) ** 2)  # NNX970\n'
+            "        updates, state = tx.update(jax.grad(loss)(params), state)\n"
+            "        return optax.apply_updates(params, updates), state\n"
+            "    for one in data:\n"
+            "        params, state = step(params, state, one)\n"
+            "    return params\n",
         ),
         clean=(
             """\
@@ -1006,6 +1094,29 @@ def loss_fn(m):
     return jnp.mean((m(x + jax.random.normal(key, x.shape)) - x) ** 2)
 slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
 """,
+            "@nnx.jit\n"
+            "def step(net, optimizer, v, key):\n"
+            "    def loss(net):\n"
+            "        eps = jax.random.normal(key, v.shape)\n"
+            "        return jnp.mean((net(v + eps) - v) ** 2)\n"
+            "    optimizer.update(net, nnx.grad(loss)(net))\n"
+            "step(model, optimizer, x, key)\n"
+            "print(model(x))\n",
+            "def fit(net, params, data, seed=0):\n"
+            "    dropout_key = jax.random.key(seed)\n"
+            "    tx = optax.sgd(0.1)\n"
+            "    state = tx.init(params)\n"
+            "    @jax.jit\n"
+            "    def step(params, state, v, key):\n"
+            "        def loss(p):\n"
+            '            return jnp.mean(net.apply({"params": p}, v, rngs={"dropout": key}) ** 2)\n'
+            "        updates, state = tx.update(jax.grad(loss)(params), state)\n"
+            "        return optax.apply_updates(params, updates), state\n"
+            "    for number, one in enumerate(data):\n"
+            "        params, state = step(params, state, one, jax.random.fold_in(dropout_key, number))\n"
+            "    return params\n"
+            "import flax.linen as nn\n"
+            'print(fit(nn.Dense(2), nn.Dense(2).init(key, x)["params"], batches))\n',
         ),
     ),
     "NNX971": Cases(
@@ -1050,6 +1161,23 @@ def draw(key, xs, ys):
     others = ys[jax.random.randint(b, (2,), 0, 9)]  # NNX971
     return some, others
 """,
+            "def mixed(rng, v):\n"
+            "    order = jax.random.permutation(rng, len(v))\n"
+            "    return v[order]\n"
+            "def epoch(rng, images, labels):\n"
+            "    rng, sub = jax.random.split(rng)\n"
+            "    images = mixed(sub, images)\n"
+            "    rng, sub = jax.random.split(rng)\n"
+            "    labels = mixed(sub, labels)  # NNX971\n"
+            "    return list(zip(images.reshape(-1, 2), labels.reshape(-1)))\n"
+            "print(epoch(key, jnp.ones((4, 2)), jnp.arange(4)))\n",
+            "def split(features, labels):\n"
+            "    order = np.random.permutation(len(features))\n"
+            "    features = features[order]\n"
+            "    order = np.random.permutation(len(labels))  # NNX971\n"
+            "    labels = labels[order]\n"
+            "    return (features[:2], labels[:2]), (features[2:], labels[2:])\n"
+            "print(split(np.ones((4, 2)), np.arange(4)))\n",
         ),
         clean=(
             """\
@@ -1104,6 +1232,23 @@ def splits(rng, train_images, test_labels, step):
     rng.shuffle(test_labels)
     return step(train_images, test_labels)
 """,
+            "def mixed(rng, v):\n"
+            "    order = jax.random.permutation(rng, len(v))\n"
+            "    return v[order]\n"
+            "def epoch(rng, images, labels):\n"
+            "    images = mixed(rng, images)\n"
+            "    labels = mixed(rng, labels)\n"
+            "    return list(zip(images.reshape(-1, 2), labels.reshape(-1)))\n"
+            "print(epoch(key, jnp.ones((4, 2)), jnp.arange(4)))\n",
+            "def split(features, labels):\n"
+            "    order = np.random.permutation(len(features))\n"
+            "    features = features[order]\n"
+            "    labels = labels[order]\n"
+            "    order = np.random.permutation(len(labels))\n"
+            "    features = features[order]\n"
+            "    labels = labels[order]\n"
+            "    return (features[:2], labels[:2]), (features[2:], labels[2:])\n"
+            "print(split(np.ones((4, 2)), np.arange(4)))\n",
         ),
     ),
 }

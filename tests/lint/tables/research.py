@@ -49,6 +49,11 @@ def run():  # nnx.List is new in 0.12
 CASES: dict[str, Cases] = {
     "NNX800": Cases(
         bad=(
+            """\
+def evaluate(logits, labels):
+    predictions = logits.argmax()
+    return {"accuracy": (predictions == labels).mean()}  # NNX800
+""",
             _COLUMN + "print(((one(data) - goal) ** 2).mean())  # NNX800\n",
             _COLUMN + "print(optax.squared_error(one(data), goal).mean())  # NNX800\n",
             "def accuracy(logits, labels):\n    return jnp.mean(jnp.argmax(logits) == labels)  # NNX800\n",
@@ -144,6 +149,12 @@ def run(batch):
 """,
         ),
         clean=(
+            """\
+def evaluate(logits, labels):
+    predictions = logits.argmax(-1)
+    return {"accuracy": (predictions == labels).mean()}
+print(evaluate(jnp.ones((4, 3)), jnp.zeros(4, int)))
+""",
             """\
 class ActorCritic(nnx.Module):
     def __init__(self, rngs):
@@ -253,6 +264,26 @@ print(a2c_loss(ActorCritic(nnx.Rngs(0)), jnp.ones((5, 3)), jnp.arange(5) % 4, jn
     ),
     "NNX837": Cases(
         bad=(
+            """\
+def labels(params):
+    found = {name: "fixed" if "embed" in name else "trained" for name in params}
+    return found
+tx = optax.multi_transform({"trained": optax.adam(1e-3), "frozen": optax.set_to_zero()}, labels)  # NNX837
+""",
+            """\
+def loss(params, v):
+    return ((params * v) ** 2).mean()
+rates = optax.linear_schedule(1e-3, 0.0, 100)
+tx = optax.chain(  # NNX837
+    optax.clip_by_global_norm(1.0),
+    optax.scale_by_adam(),
+    optax.add_decayed_weights(1e-4),
+    optax.scale_by_schedule(rates),
+)
+def step(params, state, v):
+    updates, state = tx.update(jax.grad(loss)(params, v), state, params)
+    return optax.apply_updates(params, updates), state
+""",
             "tx = optax.multi_transform({'a': optax.adam(1e-3)}, {'w': 'a', 'b': 'c'})  # NNX837\n",
             "tx = optax.multi_transform({'a': optax.adam(1e-3)}, lambda p: {k: 'b' for k in p})  # NNX837\n",
             "tx = optax.chain(optax.adam(1e-3), optax.clip_by_global_norm(1.0))  # NNX837\n",
@@ -263,6 +294,26 @@ print(a2c_loss(ActorCritic(nnx.Rngs(0)), jnp.ones((5, 3)), jnp.arange(5) % 4, jn
             "tx = optax.chain(optax.scale_by_adam(), optax.scale(-1e-3), optax.clip_by_global_norm(1.0))  # NNX837\n",
         ),
         clean=(
+            """\
+def labels(params):
+    found = {name: "frozen" if "embed" in name else "trained" for name in params}
+    return found
+tx = optax.multi_transform({"trained": optax.adam(1e-3), "frozen": optax.set_to_zero()}, labels)
+tx.init({"embed": x, "out": x})
+""",
+            """\
+def loss(params, v):
+    return ((params * v) ** 2).mean()
+rates = optax.linear_schedule(1e-3, 0.0, 100)
+tx = optax.chain(optax.scale_by_adam(), optax.scale_by_schedule(lambda step: -rates(step)))
+falling = optax.linear_schedule(-1e-3, 0.0, 100)
+ty = optax.chain(optax.scale_by_adam(), optax.scale_by_schedule(falling))
+def step(params, state, v):
+    updates, state = tx.update(jax.grad(loss)(params, v), state, params)
+    return optax.apply_updates(params, updates), state
+step(x, tx.init(x), x)
+ty.init(x)
+""",
             "tx = optax.multi_transform({'a': optax.adam(1e-3), 'c': optax.set_to_zero()}, {'w': 'a', 'b': 'c'})\n",
             "tx = optax.multi_transform({'b': optax.adam(1e-3)}, lambda p: {k: 'b' for k in p})\n",
             "tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))\n",
@@ -288,6 +339,15 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
     ),
     "NNX838": Cases(
         bad=(
+            """\
+def adapted(params, loss, support):
+    inner = optax.adam(1e-2)
+    def body(i, p):
+        state = inner.init(p)  # NNX838
+        updates, state = inner.update(jax.grad(loss)(p, support), state, p)
+        return optax.apply_updates(p, updates)
+    return jax.lax.fori_loop(0, 5, body, params)
+""",
             *(
                 _LOSS + _PARAMS + f"tx = optax.{tx}\nfor _ in range(2):\n    state = tx.init(params)  # NNX838\n"
                 "    updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
@@ -299,6 +359,26 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
             "        params = optax.apply_updates(params, updates)\n",
         ),
         clean=(
+            """\
+def adapted(params, loss, support):
+    inner = optax.adam(1e-2)
+    def body(i, carry):
+        p, state = carry
+        updates, state = inner.update(jax.grad(loss)(p, support), state, p)
+        return optax.apply_updates(p, updates), state
+    return jax.lax.fori_loop(0, 5, body, (params, inner.init(params)))[0]
+adapted(x, lambda p, v: (p * v).sum(), x)
+""",
+            """\
+def each(params, loss, tasks):
+    inner = optax.adam(1e-2)
+    def body(count, start):
+        state = inner.init(start)
+        updates, state = inner.update(jax.grad(loss)(start, x), state, start)
+        return count + 1, optax.apply_updates(start, updates)
+    return jax.lax.scan(body, 0, tasks)
+each(x, lambda p, v: (p * v).sum(), jnp.ones((2, 3)))
+""",
             *(
                 _LOSS + _PARAMS + f"tx = optax.{tx}\nstate = tx.init(params)\n"
                 "updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
@@ -317,12 +397,30 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
     ),
     "NNX839": Cases(
         bad=(
+            """\
+def gathered(loss, params, rounds):
+    total = {"w": jnp.zeros(3)}
+    for v in rounds:
+        total += jax.grad(loss)(params, v)  # NNX839
+    return total
+""",
             _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\nparams = params - grads  # NNX839\n",
             _LOSS + _PARAMS + "value, grads = jax.value_and_grad(loss)(params, x)\nstep = 0.1 * grads  # NNX839\n",
             _LOSS + "def made():\n    return {'w': jnp.ones(3)}\n"
             "grads = jax.grad(loss)(made(), x)\nhalf = grads / 2  # NNX839\n",
         ),
         clean=(
+            """\
+def gathered(loss, params, rounds):
+    total = {"w": jnp.zeros(3)}
+    for v in rounds:
+        total = jax.tree.map(jnp.add, total, jax.grad(loss)(params, v))
+        total |= {"b": x}
+        total["b"] += x
+        del total["b"]
+    return total
+gathered(lambda params, v: (params["w"] * v).sum(), {"w": x}, batches)
+""",
             _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\n"
             "params = jax.tree.map(lambda p, g: p - g, params, grads)\n",
             _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\nw = params['w'] - grads['w']\n",
@@ -332,11 +430,22 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
     ),
     "NNX848": Cases(
         bad=(
+            """\
+def ranks(v):
+    order = jnp.argsort(v)
+    return order.at[0].set(jnp.mean(v))  # NNX848
+""",
             "v = jnp.array([0, 0])\nv = v.at[0].set(0.5)  # NNX848\n",
             "v = jnp.zeros(3, dtype=int)\nv = v.at[0].add(0.25)  # NNX848\n",
             "v = jnp.arange(3)\nv = v.at[1].set(jnp.mean(x))  # NNX848\n",
         ),
         clean=(
+            """\
+def ranks(v):
+    order = jnp.argsort(v)
+    return order.at[0].set(jnp.argmax(v)), jnp.sort(v).at[0].set(jnp.mean(v))
+ranks(x)
+""",
             "v = jnp.zeros(2)\nv = v.at[0].set(0.5)\n",
             "v = jnp.zeros(3, dtype=int)\nv = v.at[0].add(2)\n",
             "v = jnp.zeros(3, dtype=int)\nv = v.at[0].set(1.0)\n",
@@ -345,6 +454,27 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
     ),
     "NNX849": Cases(
         bad=(
+            """\
+def energy(v, theta):
+    return (v**2 * theta).sum()
+def fit(theta, rounds, rate):
+    slope = jax.jit(jax.grad(energy))
+    for v in rounds:
+        theta -= rate * slope(v, theta)  # NNX849
+    return theta
+""",
+            """\
+def loss(v, w, y):
+    return ((v * w - y) ** 2).sum()
+class Trainer:
+    def __init__(self, w):
+        self.w = w
+        self.grad = jax.grad(loss)
+
+    def step(self, v, y):
+        slope = self.grad(v, self.w, y)  # NNX849
+        self.w = self.w - 0.1 * slope
+""",
             """\
 def loss(x, y, w):
     return ((x @ w - y) ** 2).mean()
@@ -368,6 +498,31 @@ def fit(x, y, w):
             "updates, state = tx.update(grads, state, weights)\n",
         ),
         clean=(
+            """\
+def energy(v, theta):
+    return (v**2 * theta).sum()
+def fit(theta, rounds, rate):
+    slope = jax.jit(jax.grad(energy, argnums=1))
+    for v in rounds:
+        theta -= rate * slope(v, theta)
+        v -= rate * jax.grad(energy)(v, theta)
+    return theta
+fit(1.0, batches, 0.1)
+""",
+            """\
+def loss(v, w, y):
+    return ((v * w - y) ** 2).sum()
+class Trainer:
+    def __init__(self, w):
+        self.w = w
+        self.grad = jax.grad(loss, argnums=1)
+        self.towards = jax.grad(loss)
+
+    def step(self, v, y):
+        self.w = self.w - 0.1 * self.grad(v, self.w, y)
+        return v - 0.1 * self.towards(v, self.w, y)
+Trainer(x).step(x, x)
+""",
             """\
 def loss(x, y, w):
     return ((x @ w - y) ** 2).mean()
@@ -411,11 +566,64 @@ def fit(x, y, w):
     ),
     "NNX882": Cases(
         bad=(
+            """\
+def chosen(index, v):
+    return jax.lax.switch([lambda u: u, lambda u: -u], index, v)  # NNX882
+""",
+            """\
+def doubled(v):
+    return jax.lax.map(v, lambda u: u * 2)  # NNX882
+""",
+            """\
+class Router:
+    def left(self, v):
+        return v
+
+    def right(self, v):
+        return -v
+
+    def __call__(self, index, v):
+        return jax.lax.switch(index, self.left, self.right, v)  # NNX882
+""",
+            """\
+def signed(v):
+    def negative(u):
+        return -u
+    def positive(u):
+        return u
+    return jax.lax.cond(negative, positive, v.sum() > 0, v)  # NNX882
+""",
             "jax.lax.cond(True, (x, x), lambda a: a, lambda a: a)  # NNX882\n",
             "jax.lax.switch(0, lambda a: a, lambda a: -a, x)  # NNX882\n",
             "jax.lax.map(x, lambda a: a)  # NNX882\n".replace("map(x,", "map(jnp.ones(3),"),
         ),
         clean=(
+            """\
+def chosen(index, v):
+    return jax.lax.switch(index, [lambda u: u, lambda u: -u], v)
+chosen(1, x)
+""",
+            """\
+def shrunk(v):
+    return jax.lax.while_loop(lambda u: u.sum() > 1, lambda u: u / 2, v)
+shrunk(x)
+""",
+            """\
+class Router:
+    def __init__(self, branches):
+        self.branches = branches
+
+    def __call__(self, index, v):
+        return jax.lax.switch(index, self.branches, v)
+Router([lambda v: v, lambda v: -v])(1, x)
+""",
+            """\
+def signed(v, positive):
+    def negative(u):
+        return -u
+    return jax.lax.cond(v.sum() > 0, positive, negative, v)
+signed(x, jnp.exp)
+""",
             "jax.lax.cond(True, lambda a: a, lambda a: a, (x, x))\n",
             "jax.lax.switch(0, [lambda a: a, lambda a: -a], x)\n",
             "jax.lax.map(lambda a: a, jnp.ones(3))\n",
@@ -424,11 +632,31 @@ def fit(x, y, w):
     ),
     "NNX883": Cases(
         bad=(
+            """\
+def picked(table, v):
+    spec = v.shape + (table.shape[1],)
+    return jax.pure_callback(lambda i: table[i], spec, v)  # NNX883
+""",
+            """\
+def ordered(v):
+    return jax.pure_callback(np.sort, (v.shape, v.dtype), v)  # NNX883
+""",
             "y = jax.pure_callback(np.sin, x.shape, x)  # NNX883\n",
             "y = jax.pure_callback(np.sin, (3,), x)  # NNX883\n",
             "shape = x.shape\ny = jax.pure_callback(np.sin, shape, x)  # NNX883\n",
         ),
         clean=(
+            """\
+def ordered(v):
+    spec = jax.ShapeDtypeStruct(v.shape[:1] + (), v.dtype)
+    return jax.pure_callback(np.sort, (spec,), v) if False else jax.pure_callback(np.sort, spec, v)
+ordered(x)
+""",
+            """\
+def both(v):
+    return jax.pure_callback(lambda u: (np.sort(u), np.argsort(u).astype("int32")), (v, v.astype(jnp.int32)), v)
+both(x)
+""",
             "y = jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)\n",
             "y = jax.pure_callback(np.sin, x, x)\n",
             "y = jax.pure_callback(np.sin, jax.eval_shape(jnp.sin, x), x)\n",
@@ -612,8 +840,9 @@ print(jax.grad(lambda c: robust(c, x, height))(2.0))
     ),
     "NNX885": Cases(
         bad=tuple(
-            f"tx = optax.{tx}\ndef step(p, s, g):\n    u, s = tx.update(g, s)  # NNX885\n"
+            f"tx = optax.{tx}\ndef step(p, s, g):\n    u, s = tx.update({given})  # NNX885\n"
             "    return optax.apply_updates(p, u), s\n"
+            for given in ("g, s", "updates=g, state=s")
             for tx in ("adamw(1e-3)", "lion(1e-3)", "chain(optax.clip(1.0), optax.add_decayed_weights(1e-4))")
         ),
         clean=tuple(
@@ -624,11 +853,24 @@ print(jax.grad(lambda c: robust(c, x, height))(2.0))
                 ("adam(1e-3)", "g, s"),
                 ("sgd(1e-3)", "g, s"),
                 ("lion(1e-3)", "g, s, p"),
+                ("lamb(1e-3)", "updates=g, state=s, params=p"),
+                ("lamb(1e-3)", "g, state=s, params=p"),
+                ("adam(1e-3)", "updates=g, state=s"),
+                ("adam(1e-3)", "g, state=s"),
             )
         ),
     ),
     "NNX886": Cases(
         bad=(
+            """\
+def loss(logits, classes):
+    smooth = optax.smooth_labels(jax.nn.one_hot(classes, 10), 0.1)
+    return optax.softmax_cross_entropy_with_integer_labels(logits, smooth).mean()  # NNX886
+""",
+            """\
+def loss(logits, classes):
+    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.eye(10)[classes]).mean()  # NNX886
+""",
             "def f(logits, v):\n    return optax.softmax_cross_entropy(logits, jnp.argmax(v, -1)).mean()  # NNX886\n",
             "def f(logits, v):\n    hot = jax.nn.one_hot(v, 3)\n"
             "    return optax.softmax_cross_entropy_with_integer_labels(logits, hot).mean()  # NNX886\n",
@@ -640,6 +882,18 @@ print(jax.grad(lambda c: robust(c, x, height))(2.0))
             "    return optax.sigmoid_binary_cross_entropy(targets, pred_logits).mean()  # NNX886\n",
         ),
         clean=(
+            """\
+def loss(logits, classes):
+    smooth = optax.smooth_labels(jax.nn.one_hot(classes, 3), 0.1)
+    return optax.softmax_cross_entropy(logits, smooth).mean() + optax.softmax_cross_entropy(logits, jnp.eye(3)[classes])
+loss(x, jnp.array(1))
+""",
+            """\
+def loss(logits, order):
+    classes = jnp.arange(3)[order]
+    return optax.softmax_cross_entropy_with_integer_labels(logits, classes).mean()
+loss(jnp.ones((2, 3)), jnp.array([0, 2]))
+""",
             "def f(logits, v):\n    return optax.softmax_cross_entropy(logits, jax.nn.one_hot(v, 3)).mean()\n",
             "def f(logits, v):\n"
             "    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.argmax(v, -1)).mean()\n",
@@ -691,12 +945,32 @@ print(jax.grad(lambda c: robust(c, x, height))(2.0))
         ),
     ),
     "NNX888": Cases(
-        bad=tuple(
-            "def energy(p):\n    d = p[:, None] - p[None]\n"
-            f"    return jnp.{root}.sum()  # NNX888\nforce = jax.grad(energy)\n"
-            for root in ("linalg.norm(d, axis=-1)", "sqrt(jnp.sum(d ** 2, axis=-1))", "sqrt((d ** 2).sum(-1))")
+        bad=(
+            """\
+def energy(points):
+    square = ((points[:, None] - points) ** 2).sum(-1)
+    return jnp.exp(-(square**0.5)).sum()  # NNX888
+force = jax.grad(energy)
+""",
+            *(
+                "def energy(p):\n    d = p[:, None] - p[None]\n"
+                f"    return jnp.{root}.sum()  # NNX888\nforce = jax.grad(energy)\n"
+                for root in ("linalg.norm(d, axis=-1)", "sqrt(jnp.sum(d ** 2, axis=-1))", "sqrt((d ** 2).sum(-1))")
+            ),
         ),
         clean=(
+            """\
+def energy(points):
+    square = ((points[:, None] - points) ** 2).sum(-1)
+    return jnp.exp(-square).sum() + ((square + 1e-6) ** 0.5).sum()
+jax.grad(energy)(jnp.ones((2, 3)))
+""",
+            """\
+def energy(points):
+    square = ((points[:1] - points[1:]) ** 2).sum(-1)
+    return (square**0.5).sum()
+jax.grad(energy)(jnp.arange(6.0).reshape(2, 3))
+""",
             "def energy(p):\n    d = p[:, None] - p[None]\n    return jnp.sqrt((d ** 2).sum(-1) + 1e-6).sum()\n"
             "force = jax.grad(energy)\n",
             "def energy(p):\n    d = p[:, None] - p[None]\n    return (d ** 2).sum()\nforce = jax.grad(energy)\n",

@@ -179,6 +179,17 @@ def last(params, rows):
     return jax.lax.scan(lambda h, now: cell(params, h, now), begun(rows.shape[0]), rows)[0]  # NNX948
 print(last(params, rows).shape)
 """,
+            "class Net(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.inner = nnx.Linear(3, 4, rngs=rngs)\n"
+            "        self.again = nnx.Linear(4, 4, rngs=rngs)\n"
+            "    def __call__(self, rows):\n"
+            "        b, t, d = rows.shape\n"
+            "        def step(h, now):\n"
+            "            h = jnp.tanh(self.inner(now) + self.again(h))\n"
+            "            return h, h\n"
+            "        return jax.lax.scan(step, jnp.zeros((b, 4)), rows)[1]  # NNX948\n"
+            "print(Net(nnx.Rngs(0))(jnp.ones((5, 5, 3))).shape)\n",
         ),
         clean=(
             _CELL
@@ -231,6 +242,17 @@ def table(rows):
     return jax.lax.scan(filled, jnp.zeros((rows.shape[0], 3)), (jnp.arange(rows.shape[0]), rows))[0]
 print(table(jnp.ones((4, 3))))
 """,
+            "class Net(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.inner = nnx.Linear(3, 4, rngs=rngs)\n"
+            "        self.again = nnx.Linear(4, 4, rngs=rngs)\n"
+            "    def __call__(self, rows):\n"
+            "        b, t, d = rows.shape\n"
+            "        def step(h, now):\n"
+            "            h = jnp.tanh(self.inner(now) + self.again(h))\n"
+            "            return h, h\n"
+            "        return jax.lax.scan(step, jnp.zeros((b, 4)), rows.swapaxes(0, 1))[1]\n"
+            "print(Net(nnx.Rngs(0))(jnp.ones((5, 5, 3))).shape)\n",
         ),
     ),
     "NNX949": Cases(
@@ -254,6 +276,18 @@ print(step(key, x))
     return jax.lax.select(accepted, proposal, v)
 print(step(key, x))
 """,
+            "def hamiltonian(q, p):\n"
+            "    return 0.5 * jnp.sum(q**2) + 0.5 * jnp.sum(p**2)\n"
+            "def accept(key, q, p, q_new, p_new):\n"
+            "    delta = hamiltonian(q_new, p_new) - hamiltonian(q, p)\n"
+            "    return jnp.where(jnp.log(jax.random.uniform(key)) < delta, q_new, q)  # NNX949\n"
+            "print(accept(key, x, x, x, x))\n",
+            "def step(key, v, log_prob):\n"
+            "    first, second = jax.random.split(key)\n"
+            "    cand = v + jax.random.normal(first, v.shape)\n"
+            "    log_alpha = jnp.minimum(0.0, log_prob(cand) - log_prob(v))\n"
+            "    return jax.lax.cond(jax.random.uniform(second) < log_alpha, lambda: cand, lambda: v)  # NNX949\n"
+            "print(step(key, x, lambda v: -jnp.sum(v**2)))\n",
         ),
         clean=(
             _CHAIN
@@ -287,6 +321,18 @@ def happens(key, rate, seconds):
     return jax.random.exponential(key) < rate * seconds
 print(happens(key, 2.0, 0.1))
 """,
+            "def hamiltonian(q, p):\n"
+            "    return 0.5 * jnp.sum(q**2) + 0.5 * jnp.sum(p**2)\n"
+            "def accept(key, q, p, q_new, p_new):\n"
+            "    delta = hamiltonian(q, p) - hamiltonian(q_new, p_new)\n"
+            "    return jnp.where(jnp.log(jax.random.uniform(key)) < delta, q_new, q)\n"
+            "print(accept(key, x, x, x, x))\n",
+            "def step(key, v, log_prob):\n"
+            "    first, second = jax.random.split(key)\n"
+            "    cand = v + jax.random.normal(first, v.shape)\n"
+            "    alpha = jnp.exp(jnp.minimum(0.0, log_prob(cand) - log_prob(v)))\n"
+            "    return jax.lax.cond(jax.random.uniform(second) < alpha, lambda: cand, lambda: v)\n"
+            "print(step(key, x, lambda v: -jnp.sum(v**2)))\n",
         ),
     ),
     "NNX950": Cases(
@@ -314,6 +360,10 @@ def likelihood(v, mean, log_variance):
     return jax.scipy.stats.norm.logpdf(v, mean, jnp.exp(log_variance)).sum()  # NNX950
 print(likelihood(x, x, x))
 """,
+            "def rsample(key, loc, logvar):\n"
+            "    eps = jax.random.normal(key, loc.shape)\n"
+            "    return loc + jnp.multiply(jnp.exp(logvar), eps)  # NNX950\n"
+            "print(rsample(key, x, x))\n",
         ),
         clean=(
             """\
@@ -345,6 +395,10 @@ def error(found, wanted, logvar):
     return 0.5 * jnp.sum((found - wanted) ** 2 * jnp.exp(-logvar) + logvar)
 print(error(x, x, x))
 """,
+            "def rsample(key, loc, logvar):\n"
+            "    eps = jax.random.normal(key, loc.shape)\n"
+            "    return loc + jnp.multiply(jnp.exp(0.5 * logvar), eps), jnp.multiply(jnp.exp(logvar), loc)\n"
+            "print(rsample(key, x, x))\n",
         ),
     ),
     "NNX951": Cases(
@@ -369,6 +423,19 @@ class Field(nnx.Module):
 field = Field(nnx.Rngs(0))
 print(jnp.trace(jax.hessian(lambda x: field(x))(x)))
 """,
+            "def net(p, t, x):\n"
+            '    z = jnp.stack([t, x]) @ p["w"]\n'
+            '    return jnp.maximum(z, 0.0) @ p["v"]  # NNX951\n'
+            "u_xx = jax.grad(jax.grad(net, 2), 2)\n"
+            'print(u_xx({"w": jnp.ones((2, 8)), "v": jnp.ones(8)}, 0.1, 0.2))\n',
+            "class Field(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.layers = nnx.Sequential(nnx.Linear(2, 8, rngs=rngs), nnx.relu, nnx.Linear(8, 1, rngs=rngs))\n"
+            "    def __call__(self, x):\n"
+            "        return self.layers(x)[0]  # NNX951\n"
+            "def laplacian(net, x):\n"
+            "    return jnp.trace(jax.jacfwd(jax.grad(net))(x))\n"
+            "print(laplacian(Field(nnx.Rngs(0)), jnp.ones(2)))\n",
         ),
         clean=(
             _BENT.replace("jax.nn.relu", "jnp.tanh")
@@ -401,6 +468,20 @@ print(jax.hessian(loss)(params, 0.5))
             + """\
 print(jax.hessian(net, argnums=1)(params, 0.5))
 """,
+            "def net(p, t, x):\n"
+            '    z = jnp.stack([t, x]) @ p["w"]\n'
+            '    return jnp.maximum(z, 0.0) ** 3 @ p["v"]\n'
+            "u_xx = jax.grad(jax.grad(net, 2), 2)\n"
+            'print(u_xx({"w": jnp.ones((2, 8)), "v": jnp.ones(8)}, 0.1, 0.2))\n',
+            "class Field(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        self.layers = nnx.Sequential(nnx.Linear(2, 8, rngs=rngs), nnx.tanh, nnx.Linear(8, 1, rngs=rngs))\n"
+            "        self.out = nnx.Sequential(nnx.Linear(1, 4, rngs=rngs), nnx.relu, nnx.Linear(4, 1, rngs=rngs))\n"
+            "    def __call__(self, x):\n"
+            "        return self.out(self.layers(x))[0]\n"
+            "def laplacian(net, x):\n"
+            "    return jnp.trace(jax.jacfwd(jax.grad(net))(x))\n"
+            "print(laplacian(Field(nnx.Rngs(0)), jnp.ones(2)))\n",
         ),
     ),
     "NNX952": Cases(
@@ -476,6 +557,12 @@ def counted(mesh, v):
     return jax.shard_map(body, mesh=mesh, in_specs=(whole,), out_specs=P())(v)
 print(counted(mesh, jnp.ones(4)))
 """,
+            "from jax.sharding import PartitionSpec as P\n"
+            'mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))\n'
+            "def loss(w, rows):\n"
+            '    return jax.lax.psum(jnp.sum((rows @ w) ** 2), ("data", "model"))  # NNX953\n'
+            'specs = (P(), P("data"))\n'
+            "print(jax.jit(jax.shard_map(loss, mesh=mesh, in_specs=specs, out_specs=P()))(x, jnp.ones((2, 3))))\n",
         ),
         clean=(
             _MESH
@@ -517,6 +604,12 @@ def counted(v):
     return v * jax.lax.psum(1, "data")
 print(counted(jnp.ones(4)))
 """,
+            "from jax.sharding import PartitionSpec as P\n"
+            'mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))\n'
+            "def loss(w, rows):\n"
+            '    return jax.lax.psum(jnp.sum((rows @ w) ** 2), ("data", "model"))\n'
+            'specs = (P("model"), P("data", "model"))\n'
+            "print(jax.jit(jax.shard_map(loss, mesh=mesh, in_specs=specs, out_specs=P()))(x, jnp.ones((2, 3))))\n",
         ),
     ),
 }

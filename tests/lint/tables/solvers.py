@@ -237,6 +237,12 @@ class Layer:
         return jnp.zeros((self.n, told.shape[-1])).at[batch["receivers"], :].set(told)  # NNX940
 """,
             "ids = jnp.array([0, 0, 1])\nsums = jnp.zeros(2).at[ids].set(jnp.array([1.0, 2.0, 3.0]))  # NNX940\n",
+            "def gathered(lin, nodes, edge_index):\n"
+            "    src, dst = edge_index\n"
+            "    msgs = lin(nodes)[src]\n"
+            "    agg = jnp.zeros((nodes.shape[0], msgs.shape[-1]))\n"
+            "    return agg.at[dst].set(msgs)  # NNX940\n"
+            "print(gathered(model, jnp.ones((3, 3)), jnp.array([[0, 2], [1, 1]])))\n",
         ),
         clean=(
             _EDGES
@@ -274,6 +280,16 @@ def layer(v, senders, receivers):
 print(layer(x, edges[:, 0], edges[:, 1]))
 """,
             "print(jnp.zeros(3).at[jnp.array([0, 1])].set(x[:2]), jnp.zeros(3).at[jnp.array([0, 0])].set(1.0))\n",
+            "def gathered(lin, nodes, edge_index):\n"
+            "    src, dst = edge_index\n"
+            "    msgs = lin(nodes)[src]\n"
+            "    agg = jnp.zeros((nodes.shape[0], msgs.shape[-1]))\n"
+            "    return agg.at[dst].add(msgs)\n"
+            "print(gathered(model, jnp.ones((3, 3)), jnp.array([[0, 2], [1, 1]])))\n",
+            "def reached(receivers, n):\n"
+            "    seen = jnp.zeros(n)\n"
+            "    return seen.at[receivers].set(1.0) + seen.at[receivers].add(1.0)\n"
+            "print(reached(jnp.array([1, 1, 0]), 3))\n",
         ),
     ),
 }

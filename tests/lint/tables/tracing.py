@@ -1096,6 +1096,9 @@ def update(params, tx: optax.GradientTransformation):
     "NNX828": Cases(
         bad=(
             """\
+step = jax.jit(lambda p, v: p + v, donate=(0,))  # NNX828
+""",
+            """\
 @partial(jax.jit, static_argnum=1)  # NNX828
 def f(x, n):
     return x * n
@@ -1118,6 +1121,10 @@ def f(state, x):
 """,
         ),
         clean=(
+            """\
+step = jax.jit(lambda p, v: p + v, donate_argnums=(0,))
+print(step(jnp.ones(3), x))
+""",
             """\
 @partial(jax.jit, static_argnums=1)
 def f(x, n):
@@ -1155,6 +1162,13 @@ f = jit(lambda v: v, static_argnum=1)
     ),
     "NNX829": Cases(
         bad=(
+            """\
+loop = partial(jax.lax.fori_loop, 0, 3, body=lambda i, v: v + i)  # NNX829
+""",
+            """\
+options = dict(lower=0, upper=3, body=lambda i, v: v, init=1)
+print(jax.lax.fori_loop(**options))  # NNX829
+""",
             "y = jax.lax.fori_loop(start=0, stop=3, body_fun=lambda i, c: c, init_val=x)  # NNX829\n",
             "y = jax.lax.while_loop(cond=lambda c: False, body=lambda c: c, init_val=x)  # NNX829\n",
             """\
@@ -1169,6 +1183,13 @@ y = while_loop(cond_fun=lambda c: False, body_fun=lambda c: c, init=x)  # NNX829
             "y = jax.lax.cond(True, true_fn=jnp.sin, false_fn=jnp.cos, operand=x)  # NNX829\n",
         ),
         clean=(
+            """\
+print(jax.lax.scan(**{"f": lambda c, v: (c + v, v), "init": 0.0, "xs": jnp.ones(3)}))
+""",
+            """\
+options = dict(lower=0, upper=3, body_fun=lambda i, v: v + i, init_val=1)
+print(jax.lax.fori_loop(**options), partial(jax.lax.fori_loop, 0, 3)(body_fun=lambda i, v: v, init_val=2))
+""",
             "y = jax.lax.fori_loop(lower=0, upper=3, body_fun=lambda i, c: c, init_val=x)\n",
             "y = jax.lax.fori_loop(0, 3, lambda i, c: c, x)\n",
             "y = jax.lax.while_loop(cond_fun=lambda c: c.sum() > 9, body_fun=lambda c: c, init_val=x)\n",

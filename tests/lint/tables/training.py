@@ -72,6 +72,16 @@ mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
 CASES = {
     "NNX787": Cases(
         bad=(
+            """\
+from jax.sharding import PartitionSpec as P
+def average(tree, axis):
+    return jax.lax.pmean(tree, axis)
+def step(w, x, y):
+    grads = jax.grad(lambda w: jnp.mean((jnp.tanh(x @ w) - y) ** 2))(w)
+    return w - 0.1 * average(grads, "data")  # NNX787
+def build(mesh):
+    return jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data"), P("data")), out_specs=P())
+""",
             _MESH
             + """\
 def loss(w, x):
@@ -141,6 +151,17 @@ f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
 """,
         ),
         clean=(
+            """\
+from jax.sharding import PartitionSpec as P
+def average(tree, axis):
+    return jax.lax.pmean(tree, axis)
+def step(w, x, y):
+    loss, grads = jax.value_and_grad(lambda w: average(jnp.mean((jnp.tanh(x @ w) - y) ** 2), "data"))(w)
+    return w - 0.1 * grads, loss
+def build(mesh):
+    return jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data"), P("data")), out_specs=(P(), P()))
+print(build)
+""",
             _MESH
             + """\
 @partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data")), out_specs=(P(), P()))
@@ -224,6 +245,25 @@ f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
     "NNX785": Cases(
         bad=(
             """\
+class Trainer:
+    def _step(self, state, batch_stats, x, y):
+        def compute(params):
+            variables = {"params": params, "batch_stats": batch_stats}
+            out, updates = state.apply_fn(variables, x, mutable=["batch_stats"])
+            return jnp.square(out - y).mean(), updates["batch_stats"]
+        (loss, new_stats), grads = jax.value_and_grad(compute, has_aux=True)(state.params)  # NNX785
+        return state.apply_gradients(grads=grads), batch_stats, loss
+""",
+            """\
+def loss_fn(params, stats, apply, x, y):
+    out, mutated = apply({"params": params, "batch_stats": stats}, x, mutable=["batch_stats"])  # NNX785
+    return jnp.mean((out - y) ** 2)
+def step(params, stats, opt_state, tx, apply, x, y):
+    loss, grads = jax.value_and_grad(loss_fn)(params, stats, apply, x, y)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state, loss
+""",
+            """\
 def loss_fn(params, stats):
     out, new = net.apply({'params': params, 'batch_stats': stats}, x, mutable=['batch_stats'])
     return out.sum(), new
@@ -248,6 +288,25 @@ def step(state):
 """,
         ),
         clean=(
+            """\
+def error(params, stats, apply, x, y):
+    out, mutated = apply({"params": params, "batch_stats": stats}, x, mutable=["batch_stats"])
+    return jnp.mean((out - y) ** 2)
+def sensitivity(params, stats, apply, x, y):
+    return jax.grad(error)(params, stats, apply, x, y)
+print(sensitivity)
+""",
+            """\
+class Trainer:
+    def _step(self, state, batch_stats, x, y):
+        def compute(params):
+            variables = {"params": params, "batch_stats": batch_stats}
+            out, updates = state.apply_fn(variables, x, mutable=["batch_stats"])
+            return jnp.square(out - y).mean(), updates["batch_stats"]
+        (loss, new_stats), grads = jax.value_and_grad(compute, has_aux=True)(state.params)
+        return state.apply_gradients(grads=grads), new_stats, loss
+print(Trainer)
+""",
             """\
 def loss_fn(params, stats):
     out, new = net.apply({'params': params, 'batch_stats': stats}, x, mutable=['batch_stats'])
@@ -378,6 +437,31 @@ print(evaluate(model, x))
     "NNX890": Cases(
         bad=(
             """\
+def loss(first, second, v):
+    return second(first(v)).mean()
+def step(first, second, first_opt, second_opt, v):
+    for_second, for_first = nnx.grad(loss, argnums=(0, 1))(first, second, v)
+    first_opt.update(first, for_first)  # NNX890
+    second_opt.update(second, for_second)  # NNX890
+""",
+            """\
+def critic_loss(actor, critic, v):
+    return (critic(actor(v)) ** 2).mean()
+@nnx.jit
+def update(actor, critic, critic_opt, v):
+    loss, grads = nnx.value_and_grad(critic_loss)(actor, critic, v)
+    critic_opt.update(critic, grads)  # NNX890
+    return loss
+""",
+            """\
+def loss_fn(v, y, net):
+    return ((net(v) - y) ** 2).mean()
+def train_step(net, opt, v, y):
+    loss, grads = nnx.value_and_grad(loss_fn)(v, y, net)
+    opt.update(net, grads)  # NNX890
+    return loss
+""",
+            """\
 def loss(state0, theta, seen):
     return ((state0 * theta - seen) ** 2).mean()
 def fit(state0, theta, seen):
@@ -419,6 +503,49 @@ step(model, optimizer, x)
 """,
         ),
         clean=(
+            """\
+def loss(first, second, v):
+    return second(first(v)).mean()
+def step(first, second, first_opt, second_opt, v):
+    value, (for_first, for_second) = nnx.value_and_grad(loss, argnums=(0, 1))(first, second, v)
+    first_opt.update(first, for_first)
+    second_opt.update(second, for_second)
+other = nnx.Linear(3, 3, rngs=nnx.Rngs(5))
+step(model, other, optimizer, nnx.Optimizer(other, optax.sgd(0.1), wrt=nnx.Param), x)
+""",
+            """\
+def critic_loss(actor, critic, v):
+    return (critic(actor(v)) ** 2).mean()
+@nnx.jit
+def update(actor, critic, actor_opt, critic_opt, v):
+    actor_grads, critic_grads = nnx.grad(critic_loss, argnums=(0, 1))(actor, critic, v)
+    actor_opt.update(actor, actor_grads)
+    critic_opt.update(critic, critic_grads)
+other = nnx.Linear(3, 3, rngs=nnx.Rngs(5))
+update(model, other, optimizer, nnx.Optimizer(other, optax.sgd(0.1), wrt=nnx.Param), x)
+""",
+            """\
+def loss_fn(v, y, net):
+    return ((net(v) - y) ** 2).mean()
+def train_step(net, opt, v, y):
+    loss, grads = nnx.value_and_grad(loss_fn, argnums=2)(v, y, net)
+    opt.update(net, grads)
+    return loss
+train_step(model, optimizer, x, x)
+""",
+            """\
+class Log:
+    def __init__(self):
+        self.seen = []
+
+    def update(self, what, grads):
+        self.seen.append((what, grads))
+def impact(v, net):
+    return net(v).sum()
+def sensitivity(net, v, log):
+    log.update(net, jax.grad(impact)(v, net))
+sensitivity(model, x, Log())
+""",
             """\
 def loss(state0, theta, seen):
     return ((state0 * theta - seen) ** 2).mean()
@@ -472,6 +599,26 @@ step(model, optimizer, x)
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
+        norm = partial(nnx.BatchNorm, use_running_average=True)  # NNX891
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.norm = norm(3, rngs=rngs)
+
+    def __call__(self, v):
+        return self.norm(self.first(v))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, v):
+        v = self.norm(v, use_running_average=True)  # NNX891
+        return self.drop(v, deterministic=True)  # NNX891
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
         self.norm = nnx.BatchNorm(3, use_running_average=True, rngs=rngs)  # NNX891
     def __call__(self, x):
         return self.norm(x)
@@ -496,6 +643,31 @@ class Block(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, v):
+        return self.drop(self.norm(v[None]))
+
+    def predict(self, v):
+        return self.drop(self.norm(v[None], use_running_average=True), deterministic=True)
+net = Net(nnx.Rngs(0))
+net(x)
+net.predict(x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs, training):
+        norm = partial(nnx.BatchNorm, use_running_average=not training)
+        self.norm = norm(3, rngs=rngs)
+
+    def __call__(self, v):
+        return self.norm(v[None])
+Net(nnx.Rngs(0), True)(x)
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
@@ -745,6 +917,10 @@ def step(meter, batch):
 def run():
     step(nnx.metrics.Average("loss"), x)
 """,
+            'metrics = nnx.MultiMetric(accuracy=nnx.metrics.Accuracy(), loss=nnx.metrics.Average("loss"))\n'
+            "def count(logits, labels):\n"
+            '    given = {"logits": logits, "labels": labels}\n'
+            "    metrics.update(**given)  # NNX893\n",
         ),
         clean=(
             """\
@@ -765,6 +941,12 @@ meter.update(error=x)
 meter = nnx.metrics.Average()
 meter.update(values=x)
 """,
+            'metrics = nnx.MultiMetric(accuracy=nnx.metrics.Accuracy(), loss=nnx.metrics.Average("loss"))\n'
+            "def count(logits, labels):\n"
+            '    given = {"logits": logits, "labels": labels}\n'
+            "    metrics.update(**given, loss=0.5)\n"
+            "count(jnp.ones((2, 3)), jnp.array([0, 1]))\n"
+            "print(metrics.compute())\n",
         ),
     ),
     "NNX894": Cases(
@@ -1003,6 +1185,14 @@ def load(net, weights):
     for name in weights:
         params[name] = weights[name]  # NNX896
 """,
+            "from flax import traverse_util\n"
+            "def load(net, weights):\n"
+            "    graphdef, state = nnx.split(net)\n"
+            "    flat = traverse_util.flatten_dict(nnx.to_pure_dict(state))\n"
+            "    for name, value in weights.items():\n"
+            '        flat[tuple(name.split("."))] = jnp.asarray(value)  # NNX896\n'
+            "    return nnx.merge(graphdef, state)\n"
+            'print(load(model, {"kernel": np.zeros((3, 3))})(x))\n',
         ),
         clean=(
             """\
@@ -1034,6 +1224,15 @@ class Holder:
         self.params = params
 Holder().load(model, {"kernel": jnp.ones((3, 3))})
 """,
+            "from flax import traverse_util\n"
+            "def load(net, weights):\n"
+            "    graphdef, state = nnx.split(net)\n"
+            "    flat = traverse_util.flatten_dict(nnx.to_pure_dict(state))\n"
+            "    for name, value in weights.items():\n"
+            '        flat[tuple(name.split("."))] = jnp.asarray(value)\n'
+            "    nnx.replace_by_pure_dict(state, traverse_util.unflatten_dict(flat))\n"
+            "    return nnx.merge(graphdef, state)\n"
+            'print(load(model, {"kernel": np.zeros((3, 3))})(x))\n',
         ),
     ),
     "NNX897": Cases(
@@ -1060,6 +1259,15 @@ class Mask(nnx.Module):
         shape = x.shape
         return x * jax.random.bernoulli(self.noise_key, self.rate, shape)  # NNX897
 """,
+            "import dataclasses\n"
+            "@dataclasses.dataclass\n"
+            "class Augment:\n"
+            "    strength: float\n"
+            "    key: jax.Array = dataclasses.field(default_factory=lambda: jax.random.key(0))\n"
+            "    def jitter(self, images):\n"
+            "        return images + self.strength * jax.random.normal(self.key, images.shape)  # NNX897\n"
+            "augment = Augment(0.1)\n"
+            "print([augment.jitter(one) for one in batches])\n",
         ),
         clean=(
             """\
@@ -1116,6 +1324,16 @@ class Trainer:
             yield jax.random.normal(sub)
 y = list(Trainer(0).train(3))
 """,
+            "import dataclasses\n"
+            "@dataclasses.dataclass\n"
+            "class Augment:\n"
+            "    strength: float\n"
+            "    key: jax.Array = dataclasses.field(default_factory=lambda: jax.random.key(0))\n"
+            "    def jitter(self, images):\n"
+            "        self.key, sub = jax.random.split(self.key)\n"
+            "        return images + self.strength * jax.random.normal(sub, images.shape)\n"
+            "augment = Augment(0.1)\n"
+            "print([augment.jitter(one) for one in batches])\n",
         ),
     ),
     "NNX898": Cases(
@@ -1131,6 +1349,12 @@ from flax.nnx import MultiHeadAttention
 def make(rngs):
     return MultiHeadAttention(2, 4, rngs=rngs, decode=True)  # NNX898
 """,
+            "class Decoder(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        given = dict(num_heads=2, in_features=8, decode=True)  # NNX898\n"
+            "        self.attend = nnx.MultiHeadAttention(**given, rngs=rngs)\n"
+            "    def __call__(self, v):\n"
+            "        return self.attend(v)\n",
         ),
         clean=(
             """\
@@ -1147,6 +1371,13 @@ attention(jnp.ones((1, 1, 4)), decode=False)
 attention = nnx.MultiHeadAttention(2, 4, rngs=nnx.Rngs(0))
 attention(jnp.ones((1, 1, 4)), decode=False)
 """,
+            "class Encoder(nnx.Module):\n"
+            "    def __init__(self, rngs):\n"
+            "        given = dict(num_heads=2, in_features=8, decode=False)\n"
+            "        self.attend = nnx.MultiHeadAttention(**given, rngs=rngs)\n"
+            "    def __call__(self, v):\n"
+            "        return self.attend(v)\n"
+            "print(Encoder(nnx.Rngs(0))(jnp.ones((1, 2, 8))))\n",
         ),
     ),
     "NNX899": Cases(

@@ -143,6 +143,17 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "        return jax.random.uniform(k, shape=v.shape)  # NNX740\n"
             "    @jax.jit\n    def step(v):\n        return v + noise(v)\n    return step\n"
             "step = make(1)\nfor batch in batches:\n    step(batch)\n",
+            """\
+def make(seed):
+    base = jax.random.key(seed)
+    def step(v):
+        first, second = jax.random.split(base)
+        return v + jax.random.normal(second, v.shape)  # NNX740
+    return jax.jit(step)
+step = make(0)
+for _ in range(3):
+    x = step(x)
+""",
         ),
         clean=(
             "@jax.jit\ndef noisy(v, k):\n    return v + jax.random.normal(k, v.shape)\n"
@@ -152,6 +163,26 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "@jax.jit\ndef features(v):\n    return v * jax.random.normal(key, v.shape)\n"
             "for batch in batches:\n    features(batch)\n",
             "@jax.jit\ndef noisy(v):\n    return v + jax.random.normal(key, v.shape)\nx = noisy(x)\n",
+            """\
+def make(seed):
+    base = jax.random.key(seed)
+    def step(v, i):
+        first, second = jax.random.split(jax.random.fold_in(base, i))
+        return v + jax.random.normal(second, v.shape)
+    return jax.jit(step)
+step = make(0)
+for i in range(3):
+    x = step(x, i)
+print(x)
+""",
+            """\
+base = jax.random.key(5)
+@jax.jit
+def start(v):
+    first, second = jax.random.split(base)
+    return v + jax.random.normal(second, v.shape)
+print(start(x))
+""",
         ),
     ),
     "NNX741": Cases(
@@ -162,6 +193,15 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "s = {'n': 0}\nfor batch in batches:\n    count(batch, s=s)\n",
             "def norm(s, v):\n    s['m'] = jnp.maximum(s['m'], v)  # NNX741\n    return v\n"
             "fast = jax.jit(norm)\ns = {'m': x}\nfor batch in batches:\n    y = fast(s, batch)\n",
+            """\
+@jax.jit
+def move(state, v):
+    state.update(t=state["t"] + 1, at=state["at"] + v)  # NNX741
+    return jnp.abs(state["at"])
+state = {"t": 0, "at": x}
+for batch in batches:
+    move(state, batch)
+""",
         ),
         clean=(
             "@jax.jit\ndef norm(s, v):\n    s['m'] = 0.9 * s['m'] + v.mean()\n    return s, v - s['m']\n"
@@ -172,6 +212,35 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "for b in [{'x': x}, {'x': x}]:\n    scaled(b)\n",
             "@jax.jit\ndef put(s, v):\n    s['v'] = v\n    return s['v'] * 2\n"
             "s = {}\nfor batch in batches:\n    put(s, batch)\n",
+            """\
+@jax.jit
+def note(history, v):
+    history["means"].append(v.mean())
+    return history, v * 2
+history = {"means": []}
+for batch in batches:
+    history, y = note(history, batch)
+print(history)
+""",
+            """\
+@jax.jit
+def move(state, v):
+    state.update(t=state["t"] + 1)
+    return state, v
+state = {"t": 0}
+for batch in batches:
+    state, y = move(state, batch)
+print(state)
+""",
+            """\
+@jax.jit
+def filled(options, v):
+    options.update(scale=2.0)
+    return v * options["scale"]
+options = {"scale": 1.0}
+for batch in batches:
+    print(filled(options, batch))
+""",
         ),
     ),
     "NNX750": Cases(
@@ -180,6 +249,11 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "def broken(loss):\n    return loss != np.nan  # NNX750\n",
             "from math import nan\ny = float(x[0]) == nan  # NNX750\n",
             "y = jnp.equal(x, float('nan'))  # NNX750\n",
+            """\
+NAN = float("nan")
+def known(v):
+    return v != NAN  # NNX750
+""",
         ),
         clean=(
             "y = jnp.where(jnp.isnan(x), 0.0, x)\n",
@@ -187,6 +261,16 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "y = x != x\n",
             "class Nan:\n    nan = 3.0\ny = x == Nan.nan\n",
             "same = jnp.nan is np.nan\n",
+            """\
+NAN = float("nan")
+def known(v, nan=0.0):
+    return v != nan, jnp.full(3, NAN)[:0]
+print(known(x))
+""",
+            """\
+nan = float("1.5")
+print(x == nan)
+""",
         ),
     ),
     "NNX751": Cases(
@@ -221,6 +305,19 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "for epoch in range(3):\n    for p in pairs:  # NNX752\n        print(p)\n",
             "def run(n):\n    rows = (b * 2 for b in batches)\n    for _ in range(n):\n"
             "        for row in rows:  # NNX752\n            print(row)\n",
+            """\
+def parts(v, size):
+    for i in range(0, len(v), size):
+        yield v[i : i + size]
+def evaluate(net, held):
+    return np.mean([net(b).mean() for b in held])
+def main(net, train, test, step):
+    held = parts(test, 8)
+    for epoch in range(10):
+        for batch in parts(train, 8):
+            step(net, batch)
+        print(epoch, evaluate(net, held))  # NNX752
+""",
         ),
         clean=(
             _GENERATOR + "for epoch in range(3):\n    for p in parts(x):\n        print(p)\n",
@@ -229,6 +326,31 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "pairs = range(3)\nfor epoch in range(3):\n    for p in pairs:\n        print(p)\n",
             "def forever():\n    while True:\n        yield x\nstream = forever()\n"
             "for epoch in range(3):\n    for p in stream:\n        break\n",
+            """\
+def parts(v, size):
+    for i in range(0, len(v), size):
+        yield v[i : i + size]
+def evaluate(net, held):
+    return np.mean([net(b).mean() for b in held])
+def main(net, test):
+    for epoch in range(2):
+        held = parts(test, 1)
+        print(epoch, evaluate(net, held), evaluate(net, list(parts(test, 1))))
+main(jnp.sin, x)
+""",
+            """\
+def parts(v, size):
+    for i in range(0, len(v), size):
+        yield v[i : i + size]
+def some(net, stream):
+    for batch in stream:
+        return net(batch)
+def main(net, test):
+    stream = parts(test, 1)
+    for epoch in range(2):
+        print(some(net, stream))
+main(jnp.sin, x)
+""",
         ),
     ),
     "NNX753": Cases(
@@ -293,6 +415,20 @@ y = highlight(np.zeros((2, 3), dtype=np.uint8))
             "def body(h, w):\n    return h @ w, None\ny = jax.lax.scan(body, x, [jnp.eye(3), jnp.eye(3)])  # NNX756\n",
             "rows = [jnp.ones(3) for _ in range(4)]\ny = jax.lax.map(lambda r: r * 2 - 1, rows)  # NNX756\n",
             "y = jax.vmap(lambda r: r * 2 - 1)([jnp.ones(3), jnp.ones(3)])  # NNX756\n",
+            """\
+def layer(h, p):
+    return jnp.tanh(h @ p["w"] + p["b"]), None
+layers = []
+for i in range(3):
+    layers.append({"w": jnp.eye(3), "b": jnp.zeros(3)})
+y = jax.lax.scan(layer, x, layers)  # NNX756
+""",
+            """\
+weights = [nnx.Param(jnp.eye(3)) for _ in range(2)]
+def body(h, w):
+    return h @ w, None
+y = jax.lax.scan(body, x, [w[...] for w in weights])  # NNX756
+""",
         ),
         clean=(
             "def body(h, w):\n    return h @ w, None\ny = jax.lax.scan(body, x, jnp.stack([jnp.eye(3), jnp.eye(3)]))\n",
@@ -300,6 +436,21 @@ y = highlight(np.zeros((2, 3), dtype=np.uint8))
             "y = jax.lax.scan(body, x, [jnp.ones((4, 3, 3)), jnp.ones((4, 3))])\n",
             "y = jax.lax.map(lambda r: jax.tree.map(jnp.sum, r), [jnp.ones((2, 3)), jnp.ones(2)])\n",
             "y = jax.vmap(lambda r: r[0] + r[1])([jnp.ones(3), jnp.ones(3)])\n",
+            """\
+def layer(h, p):
+    return jnp.tanh(h @ p["w"] + p["b"]), None
+layers = [{"w": jnp.eye(3), "b": jnp.zeros(3)} for _ in range(3)]
+stacked = jax.tree.map(lambda *parts: jnp.stack(parts), *layers)
+y, _ = jax.lax.scan(layer, x * 1.0, stacked)
+print(y)
+""",
+            """\
+weights = [nnx.Param(jnp.eye(3)) for _ in range(2)]
+def body(h, w):
+    return h @ w, None
+y, _ = jax.lax.scan(body, x * 1.0, jnp.stack([w[...] for w in weights]))
+print(y)
+""",
         ),
     ),
     "NNX746": Cases(
@@ -337,6 +488,17 @@ y = highlight(np.zeros((2, 3), dtype=np.uint8))
             "    return jax.lax.scan(body, x, None, length=2)[0]\nfast = jax.jit(scaled, static_argnames=('s',))\n"
             "def run(s, values):\n    for value in values:\n        s = replace(s, scale=value)\n"
             "        print(fast(1.0, s=s))\nrun(Settings(2), [1.0, 2.0])\n",
+            """\
+from dataclasses import dataclass, field
+@dataclass(frozen=True)
+class Config:
+    depth: int = 2
+    rate: float = field(default=0.1, compare=False)
+@partial(jax.jit, static_argnames=("cfg",))
+def forward(v, cfg):
+    return v * cfg.rate  # NNX747
+print(forward(x, cfg=Config()), forward(x, cfg=Config(rate=0.5)))
+""",
         ),
         clean=(
             _SETTINGS.replace("1.0, compare=False", "1.0")
@@ -353,6 +515,17 @@ y = highlight(np.zeros((2, 3), dtype=np.uint8))
             + "a = Settings(3)\nprint(scaled(a, 1.0), scaled(replace(a, size=4, scale=2.0), 1.0))\n",
             _SETTINGS + "@partial(jax.jit, static_argnums=0)\ndef sized(s, x):\n    return s.size * x\n"
             "a = Settings(3)\nprint(sized(a, 1.0), sized(replace(a, scale=2.0), 1.0))\n",
+            """\
+from dataclasses import dataclass, field
+@dataclass(frozen=True)
+class Config:
+    depth: int = 2
+    rate: float = field(default=0.1, compare=False)
+@partial(jax.jit, static_argnames=("cfg",))
+def forward(v, cfg):
+    return v * cfg.rate
+print(forward(x, cfg=Config()), forward(x, cfg=Config(rate=0.1)), forward(x, cfg=Config(3, 0.5)))
+""",
         ),
     ),
     "NNX748": Cases(
@@ -556,6 +729,22 @@ y = Up(2.0)
             "half = len(batches) / 2\nfor i in range(half):  # NNX764\n    print(i)\n",
             "y = jnp.zeros((x.size / 3, 2))  # NNX764\n",
             "y = jax.lax.switch(jnp.floor(x[0] * 1.5), [jnp.sin, jnp.cos], x * 1.0)  # NNX764\n",
+            """\
+def heads(v, n):
+    rows, width = v.shape
+    size = width / n
+    return v.reshape(rows, n, size)  # NNX764
+""",
+            """\
+def rotated(v):
+    d = v.shape[-1]
+    half = d / 2
+    return jnp.concatenate([-v[..., half:], v[..., :half]], axis=-1)  # NNX764 NNX764
+""",
+            """\
+def narrow(dim, rngs):
+    return nnx.Linear(dim, dim / 4, rngs=rngs)  # NNX764
+""",
         ),
         clean=(
             "y = x[: x.shape[0] // 2]\n",
@@ -563,6 +752,41 @@ y = Up(2.0)
             "share = x.size / 3\nprint(x * share)\n",
             "table = {1.5: 'a'}\nprint(table[3 / 2])\n",
             "y = x[int(x.shape[0] / 2)]\n",
+            """\
+grid = jnp.ones((4, 6))
+rows, width = grid.shape
+size = width // 3
+half = int(width / 2)
+print(grid.reshape(rows, 3, size).shape, grid[:, :half], 1 / width)
+print(grid.reshape((int(rows / 2), -1)).shape, {0.5: 'a'}[2 / 4])
+""",
+            """\
+class Half:
+    def __init__(self, dim):
+        self.dim = dim
+        self.share = dim / 4
+    def __call__(self, v):
+        size = v.shape[-1] / self.share
+        return v[..., : int(size)].reshape(-1, self.dim // 2) / size
+print(Half(2)(jnp.ones((2, 2))))
+""",
+            """\
+steps = len(batches) / 2
+for i in range(round(steps)):
+    print(i, steps)
+print(jnp.arange(steps), jnp.linspace(0.0, steps, 3))
+""",
+            """\
+class Frame:
+    shape = (4, 2)
+    loc = {}
+    def __class_getitem__(cls, part):
+        return part
+frame = Frame
+frame.loc = Frame
+half = frame.shape[0] / 2
+print(frame.loc[:half])
+""",
         ),
     ),
     "NNX765": Cases(
@@ -761,12 +985,36 @@ fit(jnp.ones(64), lambda tx, v: None)
             "def accuracy(p, labels):\n    hits = jnp.sum(p.argmax(-1) == labels)\n"
             "    return hits // labels.shape[0]  # NNX767\n",
             "def accuracy(p, labels):\n    return jnp.count_nonzero(p == labels) // labels.size  # NNX767\n",
+            """\
+def precision(guess, truth):
+    tp = jnp.sum((guess == 1) & (truth == 1))
+    fp = jnp.sum((guess == 1) & (truth == 0))
+    return tp // (tp + fp)  # NNX767
+""",
+            """\
+def accuracy(logits, labels):
+    hits = jnp.equal(jnp.argmax(logits, -1), labels)
+    return hits.sum() // hits.size  # NNX767
+""",
         ),
         clean=(
             "def accuracy(p, labels):\n    return (p == labels).sum() / len(labels)\n",
             "def accuracy(p, labels):\n    return 100 * (p == labels).sum() // len(labels)\n",
             "def batches_of(p):\n    return p.sum() // len(p)\n",
             "def steps(labels, size):\n    return (labels == 1).sum() // size\n",
+            """\
+def precision(guess, truth):
+    tp = jnp.sum((guess == 1) & (truth == 1))
+    fp = jnp.sum((guess == 1) & (truth == 0))
+    return tp / (tp + fp), tp // (fp + 2), (guess > 0).sum() // 2
+print(precision(jnp.ones(4), jnp.ones(4)))
+""",
+            """\
+def rounds(logits, labels, size):
+    hits = jnp.equal(jnp.argmax(logits, -1), labels)
+    return hits.sum() // size, hits.sum() / hits.size
+print(rounds(jnp.eye(3), jnp.arange(3), 2))
+""",
         ),
     ),
     "NNX768": Cases(
@@ -790,6 +1038,10 @@ fit(jnp.ones(64), lambda tx, v: None)
             "def f(x, valid):\n    return x > 0.5 & valid  # NNX769\n",
             "def cond(state):\n    i, going = state\n    return i < 10 & going  # NNX769\n",
             "m = x <= -1.0 | x >= 1.0  # NNX769\n",
+            """\
+def valid(tokens, lengths, pad=0):
+    return tokens != pad & jnp.arange(3) < lengths[:, None]  # NNX769
+""",
         ),
         clean=(
             "y = jnp.where((x > 0) & (x < 1), x, 0)\n",
@@ -797,6 +1049,11 @@ fit(jnp.ones(64), lambda tx, v: None)
             "def f(n, low):\n    return low < n & 255\n",
             "def f(n, mask):\n    return n == mask & 3, n & 1 == 0, 0 < n < 3\n",
             "def f(a: 'int | None', b):\n    return (a or 0) < (b | 3)\n",
+            """\
+def f(n, flags):
+    return n != flags & 3, (n != 0) & (flags < 3), n & 1 == flags & 1
+print(f(2, 3))
+""",
         ),
     ),
     "NNX770": Cases(
@@ -844,6 +1101,32 @@ fit(jnp.ones(64), lambda tx, v: None)
     "NNX771": Cases(
         bad=(
             """\
+from flax.training.train_state import TrainState
+class State(TrainState):
+    batch_stats: dict = None
+def step(state: State, grads, stats):
+    state = state.apply_gradients(grads=grads)
+    state.batch_stats = stats  # NNX771
+    return state
+""",
+            """\
+from flax.training import train_state
+class State(train_state.TrainState):
+    ema: dict = None
+def fit(params, grads):
+    state = State.create(apply_fn=None, params=params, tx=optax.sgd(0.1))
+    for _ in range(3):
+        state = state.apply_gradients(grads=grads)
+        state.ema = params  # NNX771
+    return state
+""",
+            """\
+from flax.training.train_state import TrainState
+def load(state: TrainState, params):
+    state.params = params  # NNX771
+    return state
+""",
+            """\
 import flax.struct
 @flax.struct.dataclass
 class Spec:
@@ -863,6 +1146,40 @@ class Other(Spec):
             "s = TrainState.create(apply_fn=None, params={}, tx=optax.sgd(0.1))\ns.step = 1  # NNX771\n",
         ),
         clean=(
+            """\
+from flax.training.train_state import TrainState
+def load(state: TrainState, params):
+    state = state.replace(params=params)
+    state.params["w"] = params["w"]
+    return state
+made = TrainState.create(apply_fn=None, params={"w": x}, tx=optax.sgd(0.1))
+print(load(made, {"w": 2 * x}).params)
+""",
+            """\
+class State:
+    def __init__(self, step):
+        self.step = step
+    def replace(self, step):
+        return State(step)
+def advance(state: State):
+    state = state.replace(step=state.step + 1)
+    state.step = 7
+    return state
+print(advance(State(0)).step)
+""",
+            """\
+from flax.training.train_state import TrainState
+class State(TrainState):
+    batch_stats: dict = None
+class Trainer:
+    def __init__(self, params):
+        self.state = State.create(apply_fn=None, params=params, tx=optax.sgd(0.1))
+    def step(self, grads, stats):
+        self.state = self.state.apply_gradients(grads=grads)
+        self.state = self.state.replace(batch_stats=stats)
+        return self.state
+print(Trainer({"w": x}).step({"w": x}, {}).batch_stats)
+""",
             """\
 import flax.struct
 @flax.struct.dataclass
@@ -886,6 +1203,18 @@ print(Other().seen)
     ),
     "NNX772": Cases(
         bad=(
+            """\
+from flax import struct
+@struct.dataclass
+class Stats:
+    mean: jnp.ndarray
+    std: jnp.ndarray
+class Pipeline(struct.PyTreeNode):
+    weights: jax.Array
+    stats: Stats = struct.field(pytree_node=False)  # NNX772
+def build(data):
+    return Pipeline(weights=jnp.eye(3), stats=Stats(data.mean(0), data.std(0)))
+""",
             """\
 from dataclasses import dataclass, field
 @partial(jax.tree_util.register_dataclass, data_fields=["energies"], meta_fields=["elements"])  # NNX772
@@ -923,6 +1252,31 @@ def made(energies, numbers):
             "        self.freqs = nnx.static(jnp.arange(3) / 3)  # NNX772\n",
         ),
         clean=(
+            """\
+from flax import struct
+@struct.dataclass
+class Shape:
+    rows: int
+    columns: int
+class Pipeline(struct.PyTreeNode):
+    weights: jax.Array
+    shape: Shape = struct.field(pytree_node=False)
+total = jax.jit(lambda p: p.weights.sum() * p.shape.rows)
+for _ in range(2):
+    print(total(Pipeline(weights=jnp.eye(3), shape=Shape(3, 3))))
+""",
+            """\
+import dataclasses
+from flax import struct
+@dataclasses.dataclass(eq=False)
+class Table:
+    values: jax.Array
+class Pipeline(struct.PyTreeNode):
+    weights: jax.Array
+    table: Table = struct.field(pytree_node=False)
+total = jax.jit(lambda p: p.weights.sum())
+print(total(Pipeline(weights=jnp.eye(3), table=Table(x))), total(Pipeline(weights=jnp.eye(3), table=Table(x))))
+""",
             """\
 from dataclasses import dataclass, field
 @partial(jax.tree_util.register_dataclass, data_fields=["energies"], meta_fields=["elements"])
@@ -979,7 +1333,7 @@ g(Settings(), x), g(Settings(), x)
             "from typing import Any\nfrom flax import struct\n@struct.dataclass\nclass S:\n    a: Any\n"
             "    m: Any = struct.field(pytree_node=False)\n"
             "def make(k):\n    raw = jax.random.normal(k, (4, 2))\n    return S(a=raw, m=raw.shape)\n"
-            "for k in jax.random.split(key, 2):\n    jax.tree.map(jnp.add, make(k), make(k))\n",
+            "for k in jax.random.split(key, 2):\n    print(jax.tree.map(jnp.add, make(k), make(k)))\n",
             "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.layer = nnx.Linear(3, 3, rngs=rngs)\n"
             "        self.freqs = jnp.arange(3) / 3\n        self.rate = 0.5\nNet(nnx.Rngs(0))\n",
             """\
@@ -995,6 +1349,26 @@ class Block:
     ),
     "NNX780": Cases(
         bad=(
+            """\
+def losses(w, tokens):
+    inputs, targets = tokens[:-1], tokens
+    def step(h, pair):
+        seen, wanted = pair
+        h = jnp.tanh(w * h + seen)
+        return h, (h - wanted) ** 2
+    return jax.lax.scan(step, jnp.zeros(()), xs=(inputs, targets))  # NNX780
+losses(0.5, jnp.arange(6.0))
+""",
+            """\
+def train(params, batches, beta=0.9):
+    momentum = None
+    for batch in batches:
+        grads = jax.grad(lambda p: jnp.sum(p["w"] * batch))(params)
+        momentum = jax.tree.map(lambda g, m: g if m is None else beta * m + g, grads, momentum)  # NNX780
+        params = jax.tree.map(lambda p, m: p - 0.1 * m, params, momentum)
+    return params
+train({"w": jnp.ones(3)}, batches)
+""",
             "p = {'w': x}\ny = jax.tree.map(lambda a, b: a - b, p, 0.1)  # NNX780\n",
             "def total(parts):\n    out = None\n    for part in parts:\n"
             "        out = jax.tree.map(jnp.add, out, part)  # NNX780\n    return out\n",
@@ -1004,6 +1378,29 @@ class Block:
             "y = jax.lax.scan(lambda c, v: (c, None), 0.0, {'a': jnp.zeros((3, 2)), 'b': jnp.arange(4)})  # NNX780\n",
         ),
         clean=(
+            """\
+def train(params, batches, beta=0.9):
+    momentum = None
+    for batch in batches:
+        grads = jax.grad(lambda p: jnp.sum(p["w"] * batch))(params)
+        if momentum is None:
+            momentum = grads
+        else:
+            momentum = jax.tree.map(lambda g, m: beta * m + g, grads, momentum)
+        params = jax.tree.map(lambda p, m: p - 0.1 * m, params, momentum)
+    return params
+print(train({"w": jnp.ones(3)}, batches))
+""",
+            """\
+def losses(w, tokens):
+    inputs, targets = tokens[:-1], tokens[1:]
+    def step(h, pair):
+        seen, wanted = pair
+        h = jnp.tanh(w * h + seen)
+        return h, (h - wanted) ** 2
+    return jax.lax.scan(step, jnp.zeros(()), xs=(inputs, targets))[1]
+print(losses(0.5, jnp.arange(6.0)))
+""",
             "p = {'w': x}\ny = jax.tree.map(lambda a, b: a - b, p, {'w': 0.1})\n",
             "y = jax.tree.map(lambda a, b: a - b, x, 0.1)\n",
             "def total(parts):\n    out = None\n    for part in parts:\n"
@@ -1018,12 +1415,21 @@ class Block:
     ),
     "NNX781": Cases(
         bad=(
+            """\
+import os
+os.environ.update({"JAX_PLATFORM_NAME": "cpu", "HOME": "/tmp"})  # NNX781
+""",
             "import os\nos.environ['JAX_PLATFORMS'] = 'cpu'  # NNX781\n",
             "import os\ndef setup():\n    os.environ.setdefault('XLA_FLAGS', '--xla_dump_to=out')  # NNX781\n",
             "jax.config.update('jax_num_cpu_devices', 4)  # NNX781\n",
             "def main():\n    jax.config.update('jax_enable_x64', True)  # NNX781\n    return jnp.ones(3)\n",
         ),
         clean=(
+            """\
+import os
+os.environ.update({"XLA_FLAGS_OF_MINE": "1"}, HOME="/tmp")
+print(x)
+""",
             "import os\nimport subprocess\nos.environ['JAX_PLATFORMS'] = 'cpu'\n"
             "subprocess.run(['python', 'train.py'])\n",
             "import os\nname = os.environ['JAX_PLATFORMS']\nflags = os.environ.get('XLA_FLAGS', '')\n",
@@ -1049,6 +1455,20 @@ z = jnp.ones(3)
     "NNX777": Cases(
         bad=(
             """\
+from flax import struct
+@struct.dataclass
+class Replay:
+    obs: jax.Array
+    ptr: jax.Array
+    size: jax.Array
+    capacity: int = struct.field(pytree_node=False)
+def create(capacity, dim):
+    return Replay(jnp.zeros((capacity, dim)), jnp.array(0), jnp.array(0), capacity)
+def add(buf: Replay, obs):
+    kept = buf.obs.at[buf.ptr].set(obs)  # NNX777
+    return buf.replace(obs=kept, ptr=buf.ptr + 1, size=jnp.minimum(buf.size + 1, buf.capacity))
+""",
+            """\
 from typing import NamedTuple
 CAPACITY = 4
 class Buffer(NamedTuple):
@@ -1072,6 +1492,21 @@ print(add(make(), x))
             "    return {'data': data, 'place': s['place'] + 1, 'size': size}\n",
         ),
         clean=(
+            """\
+from flax import struct
+@struct.dataclass
+class Replay:
+    obs: jax.Array
+    ptr: jax.Array
+    size: jax.Array
+    capacity: int = struct.field(pytree_node=False)
+def create(capacity, dim):
+    return Replay(jnp.zeros((capacity, dim)), jnp.array(0), jnp.array(0), capacity)
+def add(buf: Replay, obs):
+    kept = buf.obs.at[buf.ptr].set(obs)
+    return buf.replace(obs=kept, ptr=(buf.ptr + 1) % buf.capacity, size=jnp.minimum(buf.size + 1, buf.capacity))
+print(add(create(4, 3), x))
+""",
             """\
 from typing import NamedTuple
 CAPACITY = 4

@@ -1,0 +1,120 @@
+"""NNX946: a Linen model that is applied in training mode, and may not change its running statistics."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.linen_outputs import applied_modules
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Const
+
+_MODE = "use_running_average"
+# what apply takes for itself
+_OWN = frozenset({"rngs", "mutable", "method", "capture_intermediates"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not any(module.source.mentions(_MODE.encode()) for module in context.project.modules):
+        return
+    for event in context.bodies.named("apply", "apply_fn"):
+        if event.scope.module not in context.asked or in_test(event.scope) or event.value.starred:
+            continue
+        if any(k.arg is None for k in event.node.keywords) or context.bodies.guarded(event.node, event.scope):
+            continue
+        modules = applied_modules(context, context.flow.here(event.value, event.scope))
+        classes = [context.flow.classes.class_of(one) for one in modules]
+        if classes and all(cls is not None and _updates(context, event, cls) for cls in classes):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the model updates its batch statistics here, and nothing says that it may: ModifyScopeVariableError",
+                'write y, updates = ...apply(..., mutable=["batch_stats"]) and keep updates["batch_stats"]',
+            )
+
+
+def _updates(context: Context, event: CallEvent, cls: ClassFacts) -> bool:
+    """Say whether a call of a model has a BatchNorm of it take the statistics of the batch, whatever else it does."""
+    method = context.flow.classes.method(cls, "__call__")
+    if method is None or method.owner is None:
+        return False
+    flags = _flags(event, method)
+    if not any(last_word(n) == "BatchNorm" for n in ast.walk(method.owner.node)):
+        return False
+    return any(
+        _off(keyword.value, flags) and not context.bodies.paths(method.scope).get(node, ())
+        for node in context.bodies.nodes(method.scope)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == _MODE
+    )
+
+
+def _flags(event: CallEvent, method: FunctionFacts) -> dict[str, object]:
+    """Return the literals that the parameters of a model's ``__call__`` get."""
+    names = list(method.params)[1:]
+    found: dict[str, object] = {
+        name: value.value for name, value in method.defaults.items() if isinstance(value, Const)
+    }
+    found |= {name: constant(node) for name, node in zip(names, event.node.args[1:], strict=False)}
+    found |= {k.arg: constant(k.value) for k in event.node.keywords if k.arg is not None and k.arg not in _OWN}
+    return found
+
+
+def _off(node: ast.expr, flags: dict[str, object]) -> bool:
+    """Say whether a flag is False, going by what the parameters are."""
+    turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    inner = node.operand if isinstance(node, ast.UnaryOp) and turned else node
+    value = flags.get(inner.id) if isinstance(inner, ast.Name) else constant(inner)
+    return value is turned if isinstance(value, bool) else False
+
+
+_BAD = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        x = nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(x))
+        return nn.Dense(1)(x)
+
+
+model = Net()
+variables = model.init(jax.random.key(0), jnp.ones((2, 3)), train=False)
+
+
+def loss_fn(params, batch_stats, x, y):
+    predicted = model.apply({"params": params, "batch_stats": batch_stats}, x, train=True)
+    return jnp.mean((predicted - y) ** 2)
+"""
+
+RULE = lint_rule(
+    "NNX946",
+    "immutable-statistics",
+    "a Linen model in training mode that may not change its batch statistics",
+    why="""\
+In training mode a BatchNorm of Linen writes the new running statistics into the collection `batch_stats`. `apply`
+gives all collections as constants unless it is told which may change, so that the call raises a
+ModifyScopeVariableError. With `mutable=["batch_stats"]` it returns the output and the collections that changed.
+""",
+    source="Flax guide to batch normalization; measured on Flax 0.10.7, 0.11.2 and 0.12.8: ModifyScopeVariableError",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(
+        _BAD.replace("predicted = ", "predicted, updates = ")
+        .replace("train=True)", 'train=True, mutable=["batch_stats"])')
+        .replace("- y) ** 2)", '- y) ** 2), updates["batch_stats"]'),
+        _BAD.replace("train=True", "train=False"),
+    ),
+)

@@ -1,0 +1,439 @@
+"""Ends of episodes, labels of padding, derivatives of equations, bounds of probabilities, and first rows of batches."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_STEPS = """\
+def advantages(rewards, values, dones, gamma=0.99, lam=0.95):
+    def step(carry, now):
+        gae, later = carry
+        reward, value, done = now
+        delta = reward + gamma * later * (1.0 - done) - value
+        gae = delta + gamma * lam * gae
+        return (gae, value), gae
+    return jax.lax.scan(step, (0.0, 0.0), (rewards, values, dones), reverse=True)[1]
+print(advantages(x, x, jnp.array([0.0, 1.0, 0.0])))
+"""
+_SUM = "        gae = delta + gamma * lam * gae\n"
+_LOOP = """\
+class Buffer:
+    def __init__(self, n, gamma=0.99, gae_lambda=0.95):
+        self.rewards, self.values, self.dones = np.ones(n), np.ones(n + 1), np.zeros(n)
+        self.advantages, self.gamma, self.gae_lambda = np.zeros(n), gamma, gae_lambda
+    def finish(self):
+        last_gae = 0.0
+        for t in reversed(range(len(self.rewards))):
+            non_terminal = 1.0 - self.dones[t]
+            delta = self.rewards[t] + self.gamma * self.values[t + 1] * non_terminal - self.values[t]
+            last_gae = delta + self.gamma * self.gae_lambda * last_gae
+            self.advantages[t] = last_gae
+        return self.advantages
+print(Buffer(3).finish())
+"""
+_LAST = "            last_gae = delta + self.gamma * self.gae_lambda * last_gae\n"
+_ERRORS = """\
+def td_errors(rewards, values, not_done, gamma):
+    return rewards + gamma * not_done * values[1:] - values[:-1]
+def advantages(rewards, values, dones, gamma, lam):
+    decay = gamma * lam
+    deltas = td_errors(rewards, values, 1.0 - dones, gamma)
+    def body(total, delta):
+        new = delta + decay * total
+        return new, new
+    return jax.lax.scan(body, 0.0, deltas, reverse=True)[1]
+print(advantages(x, jnp.ones(4), jnp.zeros(3), 0.9, 0.8))
+"""
+
+_COLLATE = """\
+def collate(sentences, length):
+    labels = np.full((len(sentences), length), -100)
+    for row, sentence in enumerate(sentences):
+        labels[row, : len(sentence)] = sentence
+    return {"ids": np.zeros((len(sentences), length), int), "labels": labels}
+"""
+_BATCH_LOSS = """\
+def loss_fn(table, batch):
+    logits = table[batch["ids"]]
+    return optax.softmax_cross_entropy_with_integer_labels(logits, batch["labels"]).mean()
+print(jax.grad(loss_fn)(jnp.eye(3), collate([[1, 2], [0]], 3)))
+"""
+_TARGETS = """\
+IGNORE = -100
+def token_losses(logits, labels):
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+def loss_fn(table, ids, lengths):
+    labels = jnp.where(jnp.arange(ids.shape[1]) < lengths[:, None], ids, IGNORE)
+    losses = token_losses(table[ids], labels)
+    return jnp.mean(losses)
+print(loss_fn(jnp.eye(3), jnp.zeros((2, 3), int), jnp.array([2, 3])))
+"""
+_OF_OPTAX = "    return optax.softmax_cross_entropy_with_integer_labels(logits, labels)\n"
+
+_RESIDUAL = """\
+def u(params, t):
+    return jnp.sum(jnp.tanh(params * t))
+def residual(params, t):
+    du_dt = jax.grad(u)(params, t)
+    return du_dt + u(params, t)
+print(residual(x, 0.5))
+"""
+_GRAD = "    du_dt = jax.grad(u)(params, t)\n"
+
+_CLIPPED = """\
+EPS = 1e-8
+def cross_entropy(p, y):
+    p = jnp.clip(p, EPS, 1 - EPS)
+    return -jnp.mean(y * jnp.log(p) + (1 - y) * jnp.log(1 - p))
+print(cross_entropy(x / 2, x))
+"""
+_CLIP = "    p = jnp.clip(p, EPS, 1 - EPS)\n"
+
+_EPOCH = """\
+def epoch(w, data, batch_size):
+    def update(w, i):
+        rows = jax.lax.dynamic_slice_in_dim(data, i, batch_size)
+        return w - 0.1 * rows.mean(), None
+    return jax.lax.scan(update, w, jnp.arange(data.shape[0] // batch_size))[0]
+print(epoch(1.0, jnp.arange(8.0), 4))
+"""
+_SLICE = "        rows = jax.lax.dynamic_slice_in_dim(data, i, batch_size)\n"
+_FIT = """\
+def fit(images, labels, bs=2):
+    total, steps_per_epoch = 0.0, len(images) // bs
+    order = np.random.default_rng(0).permutation(len(images))
+    for b in range(steps_per_epoch):
+        chosen = order[b : b + bs]
+        total += float(jnp.sum(images[chosen] - labels[chosen]))
+    return total
+print(fit(jnp.ones(4), jnp.zeros(4)))
+"""
+
+
+def _marked(text: str, line: str, code: str) -> str:
+    """Return a program in which a line is marked with a code."""
+    assert line in text
+    return text.replace(line, line.rstrip("\n") + f"  # {code}\n")
+
+
+CASES = {
+    "NNX941": Cases(
+        bad=(
+            _marked(_STEPS, _SUM, "NNX941"),
+            _marked(_LOOP, _LAST, "NNX941"),
+            _marked(_ERRORS, "        new = delta + decay * total\n", "NNX941"),
+            """\
+def advantages(rewards, values, dones, gamma, lam):
+    n = rewards.shape[0]
+    found = jnp.zeros(n + 1)
+    for t in range(n - 1, -1, -1):
+        delta = rewards[t] + gamma * jnp.where(dones[t], 0.0, values[t + 1]) - values[t]
+        found = found.at[t].set(delta + gamma * lam * found[t + 1])
+    return found[:-1]
+print(advantages(x, jnp.ones(4), jnp.zeros(3), 0.9, 0.8))
+""".replace("found", "adv").replace("adv[t + 1])\n", "adv[t + 1])  # NNX941\n"),
+            """\
+def advantages(traj, last_value, config):
+    def step(carry, ts):
+        adv, later = carry
+        delta = ts.reward + config["GAMMA"] * ts.discount * later - ts.value
+        adv = delta + config["GAMMA"] * config["GAE_LAMBDA"] * adv  # NNX941
+        return (adv, ts.value), adv
+    return jax.lax.scan(step, (0.0, last_value), traj, reverse=True)[1]
+""",
+            """\
+class Agent:
+    def advantages(self, batch, last):
+        r, v, d = batch["rewards"], batch["values"], batch["dones"]
+        def step(carry, now):
+            a, later = carry
+            reward, value, over = now
+            td = reward + self.gamma * later * jnp.logical_not(over) - value
+            a = td + self.gamma * self.lam * a  # NNX941
+            return (a, value), a
+        return jax.lax.scan(step, (jnp.zeros_like(last), last), (r, v, d), reverse=True)[1]
+""",
+        ),
+        clean=(
+            _STEPS.replace("lam * gae\n", "lam * (1.0 - done) * gae\n"),
+            _STEPS.replace(_SUM, _SUM + "        gae = jnp.where(done, delta, gae)\n"),
+            _LOOP.replace("gae_lambda * last_gae\n", "gae_lambda * non_terminal * last_gae\n"),
+            _LOOP.replace(_LAST, "            if self.dones[t]:\n                last_gae = 0.0\n" + _LAST),
+            _LOOP.replace("* non_terminal - self", "- self"),
+            _ERRORS.replace("decay * total\n", "decay * total * (delta < 9)\n"),
+            """\
+def advantages(rewards, values, dones, gamma, lam):
+    discounts = gamma * (1.0 - dones)
+    deltas = rewards + discounts * values[1:] - values[:-1]
+    def body(total, now):
+        delta, discount = now
+        total = delta + discount * lam * total
+        return total, total
+    return jax.lax.scan(body, 0.0, (deltas, discounts), reverse=True)[1]
+print(advantages(x, jnp.ones(4), jnp.zeros(3), 0.9, 0.8))
+""",
+            """\
+def advantages(rewards, values, dones, gamma, lam):
+    def body(gae, now):
+        reward, value, later, done = now
+        delta = reward + gamma * (1.0 - done) * later - value
+        gae = delta + gamma * lam * gae
+        return gae * (1.0 - done), gae
+    return jax.lax.scan(body, 0.0, (rewards, values[:-1], values[1:], dones), reverse=True)[1]
+print(advantages(x, jnp.ones(4), jnp.zeros(3), 0.9, 0.8))
+""",
+            _LOOP
+            + """\
+def episode(buffer, done=False):
+    while not done:
+        done = len(buffer) > 1
+        buffer.append((1.0, done))
+    return buffer
+print(episode([]))
+""",
+        ),
+    ),
+    "NNX942": Cases(
+        bad=(
+            _COLLATE + _BATCH_LOSS.replace('batch["labels"]).mean()\n', 'batch["labels"]).mean()  # NNX942\n'),
+            _marked(_TARGETS, _OF_OPTAX, "NNX942"),
+            """\
+def pad_labels(rows, n):
+    return np.stack([np.pad(row, (0, n - len(row)), constant_values=-100) for row in rows])
+def nll(logits, labels):
+    log_p = jax.nn.log_softmax(logits)
+    return -jnp.take_along_axis(log_p, labels[..., None], axis=-1).mean()  # NNX942
+print(nll(jnp.zeros((2, 4, 5)), jnp.asarray(pad_labels([np.arange(2), np.arange(3)], 4))))
+""",
+            """\
+def prepare(example, ids, length):
+    example["labels"] = ids + [-100] * (length - len(ids))
+    return example
+def train_step(params, batch):
+    labels = batch.pop("labels")
+    def loss_fn(params):
+        ce = optax.softmax_cross_entropy_with_integer_labels(logits=params, labels=labels)  # NNX942
+        return ce.mean()
+    return jax.value_and_grad(loss_fn)(params)
+""",
+            """\
+def shifted(ids):
+    return jnp.roll(ids, -1, axis=1).at[:, -1].set(-100)
+def loss_fn(table, ids):
+    ce = optax.softmax_cross_entropy_with_integer_labels(table[ids], shifted(ids))  # NNX942
+    return ce.mean()
+""",
+        ),
+        clean=(
+            _COLLATE.replace("-100", "0") + _BATCH_LOSS,
+            _COLLATE + _BATCH_LOSS.replace('batch["labels"]).mean()', 'jnp.maximum(batch["labels"], 0)).mean()'),
+            _COLLATE
+            + _BATCH_LOSS.replace('batch["labels"]).mean()', 'batch["labels"]).mean(where=batch["labels"] >= 0)'),
+            _TARGETS.replace(
+                "    return jnp.mean(losses)\n", "    return jnp.where(labels == IGNORE, 0, losses).sum()\n"
+            ),
+            _TARGETS.replace("(losses)\n", "(losses, where=jnp.arange(3) < lengths[:, None])\n"),
+            _TARGETS.replace("(losses)\n", "(jnp.nan_to_num(losses))\n"),
+            _TARGETS.replace("IGNORE = -100", "IGNORE = 0"),
+            """\
+def loss_fn(logits, allowed, labels):
+    logits = jnp.where(allowed, logits, -100)
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+print(loss_fn(jnp.zeros((2, 3)), jnp.array([True, True, False]), jnp.array([0, 1])))
+""",
+            _COLLATE
+            + """\
+def known(batch):
+    labels = batch["labels"]
+    return np.where(labels == -100, 0, labels)
+def loss_fn(table, batch):
+    labels = known(batch)
+    return optax.softmax_cross_entropy_with_integer_labels(table[batch["ids"]], labels).mean()
+print(loss_fn(jnp.eye(3), collate([[1, 2], [0]], 3)))
+""",
+        ),
+    ),
+    "NNX943": Cases(
+        bad=(
+            _marked(_RESIDUAL, _GRAD, "NNX943"),
+            """\
+u = lambda theta, x: jnp.sum(theta * x)
+def loss_fn(theta, xs):
+    u_x = jax.vmap(jax.grad(u), in_axes=(None, 0))(theta, xs)  # NNX943
+    return jnp.mean(u_x ** 2)
+""",
+            """\
+class Pinn:
+    def net(self, params, t):
+        return jnp.sum(jnp.tanh(params * t))
+    def residual(self, params, t):
+        u, u_t = jax.value_and_grad(self.net)(params, t)  # NNX943
+        return u_t + u
+""",
+            """\
+def energy(params, positions):
+    return jnp.sum(params * positions ** 2)
+def forces(params, positions):
+    gradient = jax.grad(energy)  # NNX943
+    dE_dpositions = gradient(params, positions)
+    return -dE_dpositions
+""",
+            """\
+def u(params, x):
+    return jnp.sum(jnp.sin(params * x))
+@jax.jit
+def du_dx(params, x):
+    return jax.grad(u)(params, x)  # NNX943
+""",
+            """\
+def make(u):
+    def residual(params, t):
+        dudt = jax.grad(u)(params, t)  # NNX943
+        return dudt + u(params, t)
+    return residual
+""",
+        ),
+        clean=(
+            _RESIDUAL.replace("jax.grad(u)", "jax.grad(u, argnums=1)"),
+            _RESIDUAL.replace("jax.grad(u)", "jax.grad(u, 1)"),
+            _RESIDUAL.replace("du_dt", "du_dparams"),
+            _RESIDUAL.replace("jax.grad(u)(params, t)", "jax.grad(partial(u, params))(t)"),
+            """\
+def energy(q, p, t):
+    return jnp.sum(q ** 2 + p ** 2) * t
+def motion(q, p, t):
+    dq_dt = jax.grad(energy, argnums=1)(q, p, t)
+    dp_dt = jax.grad(energy)(q, p, t)
+    return dq_dt, -dp_dt
+print(motion(x, x, 1.0))
+""",
+            """\
+def loss(params, t):
+    return jnp.sum(params ** 2) * t
+def flow(params, t):
+    dparams_dt = jax.grad(loss)(params, t)
+    return -dparams_dt
+print(flow(x, 1.0))
+""",
+            """\
+def u(x, params):
+    return jnp.sum(jnp.sin(params * x))
+def du_dx(x, params):
+    return jax.grad(u)(x, params)
+print(du_dx(0.5, x))
+""",
+        ),
+    ),
+    "NNX944": Cases(
+        bad=(
+            _marked(_CLIPPED, _CLIP, "NNX944"),
+            """\
+def log_odds(u, eps=1e-12):
+    u = jnp.minimum(jnp.maximum(u, eps), 1.0 - eps)  # NNX944
+    return jnp.log(u) - jnp.log1p(-u)
+""",
+            """\
+class Loss:
+    def __init__(self, eps=1e-10):
+        self.eps = eps
+    def __call__(self, logits, y):
+        p = jax.lax.clamp(self.eps, jax.nn.sigmoid(logits), 1 - self.eps)  # NNX944
+        rest = 1.0 - p
+        return -jnp.mean(y * jnp.log(p) + (1 - y) * jnp.log(rest))
+print(Loss()(jnp.zeros(3), jnp.ones(3)))
+""",
+            """\
+def clipped(p, eps):
+    return jnp.clip(p, min=eps, max=1 - eps)  # NNX944
+def focal(p, y):
+    p = clipped(p, 1e-9)
+    return -jnp.mean(y * jnp.log(p) + (1 - y) * p ** 2 * jnp.log(1.0 - p))
+""",
+            """\
+@jax.jit
+def log_prob(action):
+    action = jnp.tanh(action).clip(-1 + 1e-8, 1 - 1e-8)  # NNX944
+    return jnp.arctanh(action)
+""",
+            """\
+def correction(before, config):
+    action = jnp.tanh(before)
+    action = jnp.clip(action, -1.0 + config["eps"], 1.0 - config["eps"])  # NNX944
+    return jnp.log(1 - action ** 2).sum()
+print(correction(x, {"eps": 1e-9}))
+""",
+        ),
+        clean=(
+            _CLIPPED.replace("1e-8", "1e-6"),
+            _CLIPPED.replace("jnp.log(1 - p)", "jnp.log(1 - p + EPS)"),
+            _CLIPPED.replace("(1 - y) * jnp.log(1 - p)", "(1 - y) * (1 - p)"),
+            _CLIPPED.replace("jnp.clip", "np.clip").replace("jnp.log", "np.log"),
+            "def noise(key):\n"
+            "    u = jnp.clip(jax.random.uniform(key, (3,)), 1e-8, 1 - 1e-8)\n"
+            "    return jnp.log(u) - jnp.log(1 - u)\n"
+            "print(noise(key))\n",
+            "def entropy(p):\n    p = jnp.clip(p, 1e-8, 1.0)\n    return -jnp.sum(p * jnp.log(p))\n"
+            "print(entropy(x / 3))\n",
+            """\
+def cross_entropy(p, y, eps=1e-8):
+    p = jnp.clip(p, eps, 1 - eps)
+    return -jnp.mean(y * jnp.log(p) + (1 - y) * jnp.log(1 - p))
+print(cross_entropy(x / 2, x, eps=1e-5))
+""",
+        ),
+    ),
+    "NNX945": Cases(
+        bad=(
+            _marked(_EPOCH, _SLICE, "NNX945"),
+            _marked(_FIT, "        chosen = order[b : b + bs]\n", "NNX945"),
+            """\
+class Trainer:
+    def __init__(self, minibatch_size):
+        self.minibatch_size = minibatch_size
+    def run(self, state, data, order, num_minibatches):
+        def update(i, state):
+            rows = jax.lax.dynamic_slice(order, (i,), (self.minibatch_size,))  # NNX945
+            return state + data[rows].mean()
+        return jax.lax.fori_loop(0, num_minibatches, update, state)
+""",
+            """\
+def batch_of(data, i, batch_size):
+    return {name: jax.lax.dynamic_slice_in_dim(v, i, batch_size) for name, v in data.items()}  # NNX945
+def run(step, params, data, batch_size):
+    for i in range(math.ceil(data["x"].shape[0] / batch_size)):
+        params = step(params, batch_of(data, i, batch_size))
+    return params
+""",
+            """\
+def accuracy(predict, images, labels, size=64):
+    correct = 0
+    for i in range(0, images.shape[0] // size):
+        some, right = images[i : i + size], labels[i * size : (i + 1) * size]  # NNX945
+        correct += jnp.sum(predict(some) == right)
+    return correct
+""",
+        ),
+        clean=(
+            _EPOCH.replace("data, i, batch_size", "data, i * batch_size, batch_size"),
+            _EPOCH.replace("jnp.arange(data.shape[0] // batch_size)", "jnp.arange(0, data.shape[0], batch_size)"),
+            _EPOCH.replace(_SLICE, "        i = i * batch_size\n" + _SLICE),
+            _FIT.replace("b : b + bs", "b * bs : (b + 1) * bs"),
+            _FIT.replace("range(steps_per_epoch)", "range(0, len(images), bs)"),
+            """\
+def windows(series, window):
+    total = 0.0
+    for i in range(len(series) - window):
+        total += float(series[i : i + window].mean() - series[i + window])
+    return total
+print(windows(jnp.arange(6.0), 2))
+""",
+            """\
+def train(n_updates, w, window_size=2):
+    def update(i, w):
+        return w - 0.1 * jax.lax.dynamic_slice_in_dim(jnp.arange(8.0), i, window_size).mean()
+    return jax.lax.fori_loop(0, n_updates, update, w)
+print(train(3, 1.0))
+""",
+        ),
+    ),
+}
