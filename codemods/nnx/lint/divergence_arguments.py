@@ -63,7 +63,8 @@ def _of_functions(context: Context) -> Iterator[Finding]:
         if not _DIVERGENCE.search(function.name):
             continue
         formula = formula_of(context, function)
-        logarithms, names = _compared(formula) if formula is not None else (False, ())
+        logarithms, named = _compared(formula) if formula is not None else (False, ())
+        names = [name for name in named if name in function.params]
         for event in context.flow.sites.callers(function) if names else ():
             for name in names if not event.value.starred and not in_test(event.scope) else ():
                 param = function.params[name]

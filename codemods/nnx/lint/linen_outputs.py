@@ -29,17 +29,18 @@ def gives_column(context: Context, value: Value | None, scope: Scope) -> bool:
     return call.callee.name == "apply_fn" and context.shared(_states_give_column)
 
 
-def applied_modules(context: Context, call: Bound) -> list[Bound]:
+def applied_modules(context: Context, call: Bound, mutable: bool = False) -> list[Bound]:
     """Return the modules of Linen that ``net.apply(variables, x)`` or ``state.apply_fn(variables, x)`` may apply.
 
     Args:
         context: the analysis.
         call: the call.
+        mutable: whether those count too that give new variables beside the output.
     """
     value = call.value
     if not isinstance(value, Call) or not isinstance(value.callee, Attr) or len(value.args) < 2:
         return []
-    if keyword(value.node, "method") is not None or keyword(value.node, "mutable") is not None:
+    if keyword(value.node, "method") is not None or (keyword(value.node, "mutable") is not None and not mutable):
         return []
     if value.callee.name == "apply":
         made = context.sources.originals(context.flow.with_value(call, value.callee.base))

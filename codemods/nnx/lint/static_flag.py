@@ -6,16 +6,17 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import compiled_roots, shown
 from codemods.nnx.lint.syntax import added_keyword, keyword
 from codemods.nnx.lint.traced import Root, original
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Const, Free, Param, Value
+from codemods.nnx.values import Attr, Const, Free, Param, Value
 
 _REMATS = frozenset({"jax.checkpoint", "jax.remat", "flax.nnx.checkpoint", "flax.nnx.remat"})
 
@@ -115,6 +116,10 @@ def _elsewhere(context: Context, root: Root, param: Param, depth: int) -> Functi
     given_on = any(way in (*e.value.args, *(v for _, v in e.value.keywords)) for e in calls for way in ways)
     if depth > 2 or not given_on:
         return None
+    for event in calls:
+        method = _of_linen(context, event, ways)
+        if method is not None:
+            return method
     functions = {scope.function for scope in scopes}
     for function, tracing in context.traced.known.items():
         for frame in tracing.sites:
@@ -130,6 +135,26 @@ def _elsewhere(context: Context, root: Root, param: Param, depth: int) -> Functi
                 if found is not None:
                     return found
     return None
+
+
+def _of_linen(context: Context, event: CallEvent, ways: tuple[Value, ...]) -> FunctionFacts | None:
+    """Return the call of a module of Linen that branches on what ``model.apply(variables, x, train)`` hands on."""
+    call = event.value
+    if not isinstance(call.callee, Attr) or call.callee.name not in {"apply", "apply_fn"} or call.starred:
+        return None
+    if not any(way in (*call.args[1:], *(v for _, v in call.keywords)) for way in ways):
+        return None
+    methods = set()
+    for module in applied_modules(context, context.flow.here(call, event.scope), mutable=True):
+        cls = context.flow.classes.class_of(module)
+        methods.add(context.flow.classes.method(cls, "__call__") if cls is not None else None)
+    method = methods.pop() if len(methods) == 1 else None
+    if method is None:
+        return None
+    names = [name for name, given in zip(list(method.params)[1:], call.args[1:], strict=False) if given in ways]
+    names += [name for name, given in call.keywords if name in method.params and given in ways]
+    tests = list(_conditions(context, method.scope))
+    return method if any(name in _tested(test, method) for name in names for test in tests) else None
 
 
 def flags_of(context: Context, root: Root) -> set[str]:

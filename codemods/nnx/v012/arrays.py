@@ -20,6 +20,16 @@ _METHODS = frozenset(
         "transpose", "var",
     ]
 )  # fmt: skip
+# functions of flax.nnx that give one array; most of them are those of jax.nn
+_FUNCTIONS = frozenset(
+    f"flax.nnx.{name}"
+    for name in [
+        "avg_pool", "celu", "combine_masks", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu",
+        "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "make_attention_mask",
+        "make_causal_mask", "max_pool", "min_pool", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign",
+        "softmax", "softplus", "standardize", "swish", "tanh",
+    ]
+)  # fmt: skip
 _INITIALIZERS = frozenset({"flax.nnx.initializers", "jax.nn.initializers"})
 _NAMES = (ast.Name, ast.Attribute)
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)
@@ -86,6 +96,8 @@ class Arrays:
         callee = self.flow.follow(found, value.callee)
         if isinstance(callee.value, Attr) and callee.value.name in _METHODS:
             return self.is_array(Bound(callee.value.base, callee.frame), depth + 1)
+        if self.flow.calls.callee_name(found) in _FUNCTIONS:
+            return True
         if self.flow.calls.callee_name(found) == "builtins.sum" and len(value.args) == 1:
             summed = self.flow.containers.elements(self.flow.with_value(found, value.args[0]))
             return bool(summed) and all(self.is_array(one, depth + 1) for one in summed)

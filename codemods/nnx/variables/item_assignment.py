@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Changed, Const, Sequence, Value
+from codemods.nnx.values import Call, Changed, Const, Item, Sequence, Unknown, Value
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def check_numpy(context: Context) -> Iterator[Finding]:
             continue
         for found in _assignments(context, module):
             index = module.values.get(found.target.slice)
-            if index is None or context.kinds.only(context.flow.here(index, found.scope)) is not Objects.NUMPY:
+            if index is None or not _numpy(context, context.flow.here(index, found.scope)):
                 continue
             source = module.source
             name, key = source.text(found.target.value), source.text(found.target.slice)
@@ -121,6 +121,41 @@ def check_numpy(context: Context) -> Iterator[Finding]:
                 f"write {text}",
                 Fix(((source.path, replace(source, found.node, text)),)),
             )
+
+
+def _numpy(context: Context, bound: Bound, depth: int = 0) -> bool:
+    """Say whether a value is an array of NumPy, also by comparisons and operators of such with something else."""
+    if depth > _DEPTH:
+        return False
+    found = context.flow.resolve(bound)
+    value = found.value
+    if context.kinds.only(found) is Objects.NUMPY:
+        return True
+    if isinstance(value, Item | Indexed):  # np.where(mask)[0]
+        whole = context.flow.follow(found, value.base)
+        return context.flow.calls.callee_name(whole) in _PLACES
+    node = value.node if isinstance(value, Unknown) else None
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.Compare) and not any(
+        isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in node.ops
+    ):
+        parts = [node.left, *node.comparators]
+    elif isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        parts = [node.operand]
+    return any(_of_numpy(context, found, part, depth + 1) for part in parts)
+
+
+def _of_numpy(context: Context, found: Bound, node: ast.expr, depth: int) -> bool:
+    """Say whether an operand is an array of NumPy."""
+    values = (module.values.get(node) for module in context.project.modules)
+    value = next((one for one in values if one is not None), None)
+    return value is not None and _numpy(context, context.flow.with_value(found, value), depth)
+
+
+_DEPTH = 6
+_PLACES = frozenset({"numpy.where", "numpy.nonzero"})
 
 
 RULES = (

@@ -390,6 +390,18 @@ except Exception as error:
     ),
     "NNX822": Cases(
         bad=(
+            """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v, training):
+        return linen.Dropout(0.5, deterministic=not training)(linen.Dense(4)(v))
+net = Net()
+@jax.jit  # NNX822
+def apply(params, v, dropout, is_training):
+    return net.apply(params, v, is_training, rngs={"dropout": dropout})
+apply(net.init(key, x, False), x, key, True)
+""",
             "@jit\ndef f(p, v, train=True):\n    def loss(q):\n"
             "        return q * v if train else q  # NNX822\n    return jax.grad(loss)(p)\nf(1.0, 2.0, True)\n",
             """\
@@ -461,6 +473,30 @@ apply(net, x, train=True)
 """,
         ),
         clean=(
+            """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v, scaled):
+        return jnp.where(scaled, 2.0, 1.0) * linen.Dense(4)(v)
+net = Net()
+@jax.jit
+def apply(params, v, scaled):
+    return net.apply(params, v, scaled)
+print(apply(net.init(key, x, False), x, True).shape)
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v, training):
+        return linen.Dropout(0.5, deterministic=not training)(linen.Dense(4)(v))
+net = Net()
+@partial(jax.jit, static_argnames="is_training")
+def apply(params, v, dropout, is_training):
+    return net.apply(params, v, is_training, rngs={"dropout": dropout})
+print(apply(net.init(key, x, False), x, jax.random.key(1), True).shape)
+""",
             _NOISY
             + """\
 @partial(nnx.remat, static_argnums=(2,))
@@ -522,6 +558,26 @@ fast(x, True)
         bad=(
             """\
 @jax.jit
+def upper(v, n, axis):
+    rows, columns = jnp.triu_indices(n)  # NNX823
+    return jnp.linalg.norm(v, axis=axis)  # NNX823
+upper(jnp.eye(3), 3, 0)
+""",
+            """\
+@jax.jit
+def places(v, count):
+    first = jnp.nonzero(v, size=count)[0]  # NNX823
+    return jnp.zeros_like(v, shape=(count,)), first  # NNX823
+places(x, 2)
+""",
+            """\
+@jax.jit
+def pooled(v, graph, count):
+    return jax.ops.segment_sum(v, graph, num_segments=count)  # NNX823
+pooled(x, jnp.arange(3), 3)
+""",
+            """\
+@jax.jit
 def f(x, n):
     return jnp.zeros(n) + x[0]  # NNX823
 """,
@@ -565,6 +621,26 @@ def f(x, parts):
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def drawn(key, v):
+    one, other = jax.random.split(key)
+    return jax.random.beta(one, v, v, v.shape), jax.random.truncated_normal(other, -v, v)
+print(drawn(key, x))
+""",
+            """\
+@jax.jit
+def turned(v, shift, factor):
+    return jnp.roll(v, shift), jnp.repeat(v * factor, 2, axis=0, total_repeat_length=2 * len(v))
+print(turned(x, 1, 2))
+""",
+            """\
+@partial(jax.jit, static_argnames="count")
+def pooled(v, graph, count):
+    rows, columns = jnp.triu_indices(v.shape[0])
+    return jax.ops.segment_sum(v, graph, num_segments=count), jnp.nonzero(v, size=count), v[rows]
+print(pooled(x, jnp.arange(3), 3))
+""",
             """\
 @partial(jax.jit, static_argnames="n")
 def f(x, n):
@@ -716,6 +792,19 @@ def f(x):
         bad=(
             """\
 @jax.jit
+def repeated(v, counts):
+    return v.repeat(counts)  # NNX825
+repeated(x, jnp.arange(3))
+""",
+            """\
+@jax.jit
+def cut(v, place):
+    rest = jnp.delete(v, place)  # NNX825
+    return rest, jnp.trim_zeros(v), jnp.unique_counts(v)  # NNX825 NNX825
+cut(x, 1)
+""",
+            """\
+@jax.jit
 def f(x):
     return jnp.nonzero(x)  # NNX825
 """,
@@ -747,6 +836,19 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def repeated(v, counts):
+    return v.repeat(counts, total_repeat_length=4), v.repeat(2), v.repeat(np.arange(3))
+print(repeated(x, jnp.arange(3)))
+""",
+            """\
+@jax.jit
+def cut(v, places):
+    rest = jnp.delete(v, places, assume_unique_indices=True)
+    return rest, jnp.delete(v, 1), jnp.unique_counts(v, size=3)
+print(cut(x, jnp.array([1])))
+""",
             """\
 @jax.jit
 def f(x):
