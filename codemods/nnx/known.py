@@ -68,6 +68,16 @@ CALLS_BODY: dict[str, Running] = {
 #: What the operand of these is called as a keyword.
 OPERANDS = ("init_val", "init", "operand")
 
+#: Functions of flax.nnx that give one array, without its name; most of them are those of jax.nn.
+ARRAY_FUNCTIONS = frozenset(
+    {
+        "avg_pool", "celu", "combine_masks", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu",
+        "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "make_attention_mask",
+        "make_causal_mask", "max_pool", "min_pool", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign",
+        "softmax", "softplus", "standardize", "swish", "tanh",
+    }
+)  # fmt: skip
+
 # Functions that return an independent copy of their first argument (of the object graph in it).
 COPIES = frozenset({"flax.nnx.clone", "copy.deepcopy", "copy.copy"})
 

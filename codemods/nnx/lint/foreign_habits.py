@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding
+from codemods.nnx.known import ARRAY_FUNCTIONS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.owners import ACTIVATIONS
 from codemods.nnx.lint.places import once
 from codemods.nnx.lint.results import STAGED_RESULTS
 
@@ -111,7 +111,7 @@ def _drawing(word: str) -> str:
 
 def _foreign(home: str, word: str) -> dict[str, str]:
     """Return what a function is given by habits of other libraries, with the name that it has here."""
-    if home in {"jax.numpy", "jax.nn", "jax.numpy.linalg"} or (home == "flax.nnx" and word in ACTIVATIONS):
+    if home in {"jax.numpy", "jax.nn", "jax.numpy.linalg"} or (home == "flax.nnx" and word in ARRAY_FUNCTIONS):
         return _ARRAYS
     if home == "jax.random" and (word in _DRAWING or f"jax.random.{word}" in STAGED_RESULTS):
         return _SAMPLING

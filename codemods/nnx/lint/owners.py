@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound, Indexed, Part, Round
 from codemods.nnx.kinds import Kind, class_kind, result_kind
+from codemods.nnx.known import ARRAY_FUNCTIONS
 from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.may.may import Made
@@ -17,12 +18,6 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Ref, Unknown, Value
 
 KNOWN_BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"})
-ACTIVATIONS = frozenset(
-    {"celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid",
-     "log_softmax", "logsumexp", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax",
-     "softplus", "standardize", "swish", "tanh", "max_pool", "min_pool", "avg_pool", "dot_product_attention",
-     "make_causal_mask", "make_attention_mask", "combine_masks"}
-)  # fmt: skip
 _LOSSES = ("optax.softmax_", "optax.sigmoid_", "optax.l2_loss", "optax.squared_error", "optax.huber_loss",
            "optax.losses.", "optax.cosine_", "optax.log_cosh", "optax.hinge_loss", "optax.ctc_loss")  # fmt: skip
 _DEPTH = 8
@@ -186,7 +181,7 @@ def _source(context: Context, source: Bound, scope: Scope, depth: int) -> bool:
         return False
     name = context.flow.calls.callee_name(source)
     home, _, word = name.rpartition(".")
-    if home == "flax.nnx" and word in ACTIVATIONS:
+    if home == "flax.nnx" and word in ARRAY_FUNCTIONS:
         return True
     if name.startswith(_LOSSES) or result_kind(name) is Kind.ARRAY:
         return True

@@ -7,7 +7,7 @@ import ast
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Round
 from codemods.nnx.kinds import Kind, Kinds
-from codemods.nnx.known import GRADIENTS
+from codemods.nnx.known import ARRAY_FUNCTIONS, GRADIENTS
 from codemods.nnx.values import Attr, Call, Changed, Choice, Class, Item, Loop, Param, Unknown, Value
 
 # attributes of arrays that are arrays, or hold them as `array.at` does
@@ -18,16 +18,6 @@ _METHODS = frozenset(
         "add", "apply", "astype", "clip", "copy", "cumsum", "divide", "dot", "flatten", "get", "max", "mean", "min",
         "mul", "multiply", "power", "prod", "ravel", "reshape", "round", "set", "std", "squeeze", "sum", "swapaxes",
         "transpose", "var",
-    ]
-)  # fmt: skip
-# functions of flax.nnx that give one array; most of them are those of jax.nn
-_FUNCTIONS = frozenset(
-    f"flax.nnx.{name}"
-    for name in [
-        "avg_pool", "celu", "combine_masks", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu",
-        "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "make_attention_mask",
-        "make_causal_mask", "max_pool", "min_pool", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign",
-        "softmax", "softplus", "standardize", "swish", "tanh",
     ]
 )  # fmt: skip
 _INITIALIZERS = frozenset({"flax.nnx.initializers", "jax.nn.initializers"})
@@ -96,9 +86,10 @@ class Arrays:
         callee = self.flow.follow(found, value.callee)
         if isinstance(callee.value, Attr) and callee.value.name in _METHODS:
             return self.is_array(Bound(callee.value.base, callee.frame), depth + 1)
-        if self.flow.calls.callee_name(found) in _FUNCTIONS:
+        name = self.flow.calls.callee_name(found)
+        if name.startswith("flax.nnx.") and name.removeprefix("flax.nnx.") in ARRAY_FUNCTIONS:
             return True
-        if self.flow.calls.callee_name(found) == "builtins.sum" and len(value.args) == 1:
+        if name == "builtins.sum" and len(value.args) == 1:
             summed = self.flow.containers.elements(self.flow.with_value(found, value.args[0]))
             return bool(summed) and all(self.is_array(one, depth + 1) for one in summed)
         if isinstance(callee.value, Call):

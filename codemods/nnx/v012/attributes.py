@@ -173,9 +173,8 @@ class Attributes:
         by_name = list(self._by_name())
         if names is not None:
             names |= {store.event.node.attr for _, store in by_name}
-        for event in self.context.project.attributes():
-            if names is not None and event.node.attr not in names:
-                continue
+        events = (one for one in self.context.project.attributes() if names is None or one.node.attr in names)
+        for event in events:
             store = self._store(event)
             if store is None:
                 if event.context == "del":

@@ -149,8 +149,8 @@ def _numpy(context: Context, bound: Bound, depth: int = 0) -> bool:
 
 def _of_numpy(context: Context, found: Bound, node: ast.expr, depth: int) -> bool:
     """Say whether an operand is an array of NumPy."""
-    values = (module.values.get(node) for module in context.project.modules)
-    value = next((one for one in values if one is not None), None)
+    scope = context.bodies.module_scope(node)
+    value = scope.module.values.get(node) if scope is not None else None
     return value is not None and _numpy(context, context.flow.with_value(found, value), depth)
 
 
