@@ -153,6 +153,10 @@ class Source:
         except SyntaxError:
             return True
 
+    def awkward(self, node: ast.expr) -> bool:
+        """Say whether an expression cannot stand as it is between parentheses as the only argument."""
+        return isinstance(node, ast.Yield | ast.YieldFrom) or self.bare(node)
+
     def line(self, number: int) -> str:
         """Return the text of a 1-based line without its end."""
         start = self.line_starts[number - 1]

@@ -106,7 +106,7 @@ def _fix(context: Context, event: AttrEvent) -> Fix | None:
         name = "out_sharding"
     if isinstance(statement, ast.Delete):
         return Fix(((source.path, Edit(*source.span(statement), f'{base}.del_metadata("{name}")'.encode())),))
-    if isinstance(statement.value, ast.Yield | ast.YieldFrom) or source.bare(statement.value):
+    if source.awkward(statement.value):
         return None
     start, end = source.span(statement)
     behind = source.data.index(b"=", source.span(event.node)[1]) + 1

@@ -101,9 +101,9 @@ def _written(variables: Variables, event: AttrEvent) -> list[Edit]:
         return []
     end = source.span(statement)[1]
     dot, after = _dot(source, node), source.span(node)[1]
-    if isinstance(statement, ast.Assign) and statement.targets == [node] and not _awkward(source, statement.value):
+    if isinstance(statement, ast.Assign) and statement.targets == [node] and not source.awkward(statement.value):
         return [Edit(dot, _behind(source, after, b"="), b".set_value("), Edit(end, end, b")")]
-    if not isinstance(statement, ast.AugAssign) or statement.target is not node or _awkward(source, statement.value):
+    if not isinstance(statement, ast.AugAssign) or statement.target is not node or source.awkward(statement.value):
         return []
     if _keeps_type(variables, event, statement):
         return [Edit(dot, after, b"[...]")]
@@ -153,11 +153,6 @@ def _simple(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
-
-
-def _awkward(source: Source, value: ast.expr) -> bool:
-    """Say whether an expression cannot stand as it is between parentheses as the only argument."""
-    return isinstance(value, ast.Yield | ast.YieldFrom) or source.bare(value)
 
 
 def _dot(source: Source, node: ast.Attribute) -> int:

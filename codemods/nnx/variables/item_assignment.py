@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Changed, Const, Item, Sequence, Unknown, Value
 
 
@@ -111,16 +114,35 @@ def check_numpy(context: Context) -> Iterator[Finding]:
             if index is None or not _numpy(context, context.flow.here(index, found.scope)):
                 continue
             source = module.source
-            name, key = source.text(found.target.value), source.text(found.target.slice)
-            text = f"{name}.value = {name}.value.at[{key}].set({source.text(found.node.value)})"
+            edits, text = _written_at(source, found)
             yield finding(
                 "NNX418",
                 found.scope,
                 found.node,
                 "since Flax 0.11 a Variable cannot be assigned to at a NumPy array of indices: ValueError",
                 f"write {text}",
-                Fix(((source.path, replace(source, found.node, text)),)),
+                Fix(tuple((source.path, edit) for edit in edits)),
             )
+
+
+def _written_at(source: Source, found: Assignment) -> tuple[list[Edit], str]:
+    """Return the edits that make ``v.value = v.value.at[index].set(value)`` of an assignment, and what stands then.
+
+    Index and value are kept as they are written, so that what is changed within them can be changed beside.
+    """
+    name, key, value = (source.text(n) for n in (found.target.value, found.target.slice, found.node.value))
+    opening, closing = ("((", "))") if source.awkward(found.node.value) else ("(", ")")
+    text = f"{name}.value = {name}.value.at[{key}].set{opening}{value}{closing}"
+    ends = (source.span(n)[1] for n in (found.target.value, found.target, found.node))
+    base_end, key_end, end = ends
+    equals = _EQUALS.match(source.data, key_end)
+    if source.data[base_end : base_end + 1] != b"[" or equals is None:
+        return [replace(source, found.node, text)], text
+    return [
+        Edit(base_end, base_end, f".value = {name}.value.at".encode()),
+        Edit(key_end, equals.end(), f".set{opening}".encode()),
+        Edit(end, end, closing.encode()),
+    ], text
 
 
 def _numpy(context: Context, bound: Bound, depth: int = 0) -> bool:
@@ -154,6 +176,7 @@ def _of_numpy(context: Context, found: Bound, node: ast.expr, depth: int) -> boo
     return value is not None and _numpy(context, context.flow.with_value(found, value), depth)
 
 
+_EQUALS = re.compile(rb"(?:[ \t]|\\\r?\n)*=(?:[ \t]|\\\r?\n)*")
 _DEPTH = 6
 _PLACES = frozenset({"numpy.where", "numpy.nonzero"})
 
