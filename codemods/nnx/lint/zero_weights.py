@@ -14,15 +14,16 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, resolved, written
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Ref
 
 _WEIGHT = re.compile(r"^(w|weights?|kernels?|dense|fc|hidden|out(put)?)(_?\d+|_\w+)?$", re.I)
 _NAMED = re.compile(r"init|params|weights|network|mlp", re.I)
 # what is only a template, is filled elsewhere, or is told apart by noise
-_OTHERWISE = re.compile(
-    rb"load|restore|checkpoint|pretrained|perturb|evolution|posterior|numpyro|blackjax|langevin|lora|unravel|eval_shape",
-    re.I,
-)
+_OTHERWISE = (
+    b"load", b"restore", b"checkpoint", b"pretrained", b"perturb", b"evolution", b"posterior", b"numpyro", b"blackjax",
+    b"langevin", b"lora", b"unravel", b"eval_shape",
+)  # fmt: skip
 _NOT_LEARNED = re.compile(r"grad|accum|moment|veloc|opt|state|zeros|like|ema|mean|var", re.I)
 
 
@@ -48,8 +49,8 @@ def _layers(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
     """Yield the first of two layers of a class of NNX whose weights all begin at zero."""
     for cls in (cls for module in context.asked.modules for cls in module.classes):
         init = cls.methods.get("__init__")
-        text = cls.scope.module.source.data
-        if init is None or b"zeros" not in text or in_test(init.scope) or _OTHERWISE.search(text):
+        source = cls.scope.module.source
+        if init is None or not source.mentions(b"zeros") or in_test(init.scope):
             continue
         made: dict[str, ast.expr] = {}
         for node in context.bodies.nodes(init.scope):
@@ -63,7 +64,9 @@ def _layers(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
         }
         linear = [node for node, name in names.items() if name == "flax.nnx.Linear" and isinstance(node, ast.Call)]
         if len(linear) > 1 and all(_begins_at_zero(context, node, init.scope) for node in linear):
-            if not any(name.startswith("flax.nnx.") and name not in _PLAIN for name in names.values()):
+            if not source.once(_otherwise) and not any(
+                name.startswith("flax.nnx.") and name not in _PLAIN for name in names.values()
+            ):
                 sizes = [[ast.unparse(one) for one in node.args[:2]] for node in linear]
                 chained = (one[1:] == two[:1] != one[:1] for one, two in pairwise(sizes))
                 if any(chained):
@@ -111,7 +114,7 @@ def _neighbours(context: Context, node: ast.ListComp, scope: Scope) -> list[tupl
 
 def _zero_layer(context: Context, node: ast.expr, scope: Scope, sizes: tuple[str, str]) -> bool:
     """Say whether an expression is a layer from one size to the next whose weights begin at zero."""
-    if in_test(scope) or _OTHERWISE.search(scope.module.source.data):
+    if in_test(scope) or scope.module.source.once(_otherwise):
         return False
     value = scope.module.values.get(node)
     if not isinstance(node, ast.Call) or not isinstance(value, Call) or len(node.args) < 2:
@@ -157,8 +160,14 @@ def _found(scope: Scope, node: ast.expr) -> Finding:
 
 
 def _ours(scope: Scope) -> bool:
-    data = scope.module.source.data
-    return b"grad(" in data and not _OTHERWISE.search(data) and not in_test(scope)
+    source = scope.module.source
+    return source.mentions(b"grad(") and not in_test(scope) and not source.once(_otherwise)
+
+
+def _otherwise(source: Source) -> bool:
+    """Say whether a file's words tell that weights of zero are meant, or are filled with others later."""
+    text = source.data.lower()
+    return any(word in text for word in _OTHERWISE)
 
 
 def _kept(context: Context, scope: Scope, node: ast.expr) -> bool:

@@ -39,22 +39,23 @@ def compared(context: Context, old: str) -> Iterator[Compared]:
         context: the analysis.
         old: the name that is read.
     """
+    reads = [
+        (module, node, place, ast.dump(other))
+        for module in context.asked.modules
+        if old.encode() in module.source.data
+        for first, second in _pairs(module)
+        for place, other in ((first, second), (second, first))
+        if (node := _read(place, old)) is not None and _names(other)
+    ]
+    if not reads:
+        return
     modules = [m for m in context.project.modules if old.encode() in m.source.data]
-    given: set[str] = set()
-    for module in modules:
-        given.update(ast.dump(names) for names in _given(module))
-    for module in context.asked.modules if given else ():
-        if old.encode() not in module.source.data:
-            continue
-        for first, second in _pairs(module):
-            for place, other in ((first, second), (second, first)):
-                node = _read(place, old)
-                if node is None or not _names(other) or ast.dump(other) not in given:
-                    continue
-                scope = scope_of(module, place)
-                if not _of_another_class(context, module, node, scope):
-                    yield Compared(node, scope, place)
-                    yield from _asked(module, node, place, scope, old)
+    given = {ast.dump(names) for module in modules for names in _given(module)}
+    for module, node, place, names in reads:
+        scope = scope_of(module, place)
+        if names in given and not _of_another_class(context, module, node, scope):
+            yield Compared(node, scope, place)
+            yield from _asked(module, node, place, scope, old)
 
 
 def _given(module: ModuleFacts) -> Iterator[ast.expr]:

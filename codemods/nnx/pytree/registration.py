@@ -10,7 +10,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Class, Ref
+from codemods.nnx.values import Call, Class, Const, Ref
 
 _REGISTER = frozenset(
     {
@@ -24,6 +24,7 @@ _REGISTER = frozenset(
         "chex.dataclass",
     }
 )
+_WORDS = (b"register_", b"dataclass")
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -66,8 +67,17 @@ def _decorated(context: Context, cls: ClassFacts) -> bool:
 def _called(context: Context) -> Iterator[ClassFacts]:
     """Yield the classes that are handed to a registering function."""
     flow = context.flow
+    if not any(module.source.mentions(word) for module in context.project.modules for word in _WORDS):
+        return
+    registering = flow.may.made_by(name.rpartition(".")[2] for name in _REGISTER)
     for event in context.project.calls():
-        if not event.value.args or flow.calls.name(event) not in _REGISTER:
+        if (
+            not event.value.args
+            or isinstance(event.value.args[0], Const)
+            or not registering.may_make(event.value.callee)
+        ):
+            continue
+        if flow.calls.name(event) not in _REGISTER:
             continue
         if not context.bodies.guarded(event.node, event.scope):  # else the project is prepared for the error
             first = flow.resolve(flow.here(event.value.args[0], event.scope)).value

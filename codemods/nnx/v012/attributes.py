@@ -164,6 +164,21 @@ class Attributes:
             return self.all
         return self._found({event.node.attr for event in self.context.asked.attributes() if event.context == "store"})
 
+    def named(self, names: set[str]) -> list[Attribute]:
+        """Return those of some names, and those that ``setattr`` stores, in order of their first store."""
+        if "all" in self.__dict__:
+            return self.all
+        return self._found(names) if names else []
+
+    def fillings(self) -> Iterator[Store]:
+        """Yield the places where the container of an attribute is changed, whatever the object is."""
+        for event in self.context.project.attributes():
+            store = self._store(event)
+            if store is not None and store.filling:
+                yield store
+        for event, added in self._extensions():
+            yield Store(event, added, True, self._method(event))
+
     def _found(self, names: set[str] | None) -> list[Attribute]:
         """Return the attributes of some names, and those that ``setattr`` stores; all if no names are given."""
         if not any(self.is_owner(cls) for cls in self.context.project.classes()):

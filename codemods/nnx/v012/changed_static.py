@@ -26,14 +26,15 @@ def check(context: Context) -> Iterator[Finding]:
         return
     if not any(b"jit" in module.source.data for module in context.project.modules):
         return
+    calls = _compiled(context)
+    if not calls:
+        return
     attributes = context.shared(Attributes)
-    calls: dict[ast.AST, list[CallEvent]] | None = None
-    for attribute in attributes.all:
+    names = {store.event.node.attr for store in attributes.fillings() if isinstance(_object(store), ast.Name)}
+    for attribute in attributes.named({name for name in names if _read(context, name)}):
         changes = [store for store in attribute.stores if store.filling and isinstance(_object(store), ast.Name)]
-        if not changes or not _static(context.flow, attributes, attribute) or not _read(context, attribute.name):
+        if not changes or not _static(context.flow, attributes, attribute):
             continue
-        if calls is None:
-            calls = _compiled(context)
         for place in dict.fromkeys(place for store in changes for place in _places(context, store)):
             if place.scope.module not in context.asked.modules:
                 continue
@@ -143,12 +144,13 @@ def _read(context: Context, name: str) -> bool:
 
 
 def _compiled(context: Context) -> dict[ast.AST, list[CallEvent]]:
-    """Return the calls of what ``nnx.jit`` compiles, by the body in which they stand."""
+    """Return the calls of what ``nnx.jit`` compiles, by the body in which they stand, of the modules asked about."""
     found: dict[ast.AST, list[CallEvent]] = {}
     for root in context.traced.roots:
         if root.transform == "flax.nnx.jit":
             for event in context.traced.calls_of(root):
-                found.setdefault(event.scope.node, []).append(event)
+                if event.scope.module in context.asked:
+                    found.setdefault(event.scope.node, []).append(event)
     return found
 
 
