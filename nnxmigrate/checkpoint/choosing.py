@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.initialise import Program
 from nnxmigrate.checkpoint.layout import Item, Step
+from nnxmigrate.checkpoint.nodes import MODEL
 from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.planning import make_plan
 from nnxmigrate.checkpoint.reading import open_array
@@ -15,7 +16,7 @@ from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.shared import SameValue
 from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree
-from nnxmigrate.checkpoint.wishes import Wishes
+from nnxmigrate.checkpoint.wishes import Wishes, shared_out
 
 Trees = Sequence[tuple[Item, StoredTree]]
 
@@ -39,7 +40,8 @@ def choose(
     """Plan the trees of a step.
 
     Without a model each is planned by itself. A model describes every tree with RNG state that fits it; if there is
-    none, then the trees that hold its state together, as programs write that save the results of ``nnx.split``.
+    none, then the trees that hold its state together, as programs write that save the results of ``nnx.split``. A dict
+    with the names of items describes each of them by what it has under that name.
 
     Args:
         step: the step.
@@ -52,12 +54,25 @@ def choose(
     Raises:
         CheckpointError: if a wish cannot be met, or nothing tells which tree is the model's.
     """
+    chosen = _chosen(step, trees, program, items, wishes, eager)
+    if len(chosen.plans) < 2:
+        return chosen
+    return replace(chosen, plans={name: replace(plan, item=name) for name, plan in chosen.plans.items()})
+
+
+def _chosen(
+    step: Step, trees: Trees, program: Program | None, items: Sequence[str], wishes: Wishes, eager: bool | None
+) -> Chosen:
+    """Plan the trees of a step as :func:`choose` says."""
     named = [(item, tree) for item, tree in trees if not items or item.name in items]
     if program is None:
         return Chosen({item.name: make_plan(tree, None, wishes) for item, tree in named})
     if len(named) == 1:
         item, tree = named[0]
-        return Chosen({item.name: _with_sibling_hint(_planned(item, tree, program, wishes, eager), item, trees)})
+        return Chosen({item.name: _with_sibling_hint(_only(item, tree, program, wishes, eager), item, trees)})
+    apart = [(item, tree) for item, tree in named if item.name in program.keys]
+    if apart and len(apart) == len(program.keys):
+        return Chosen(_apart(apart, program, wishes, eager))
     alone = {
         item.name: _planned(item, tree, program, wishes, eager) for item, tree in named if find_streams(tree.leaves)
     }
@@ -77,17 +92,47 @@ def choose(
     names = ", ".join(item.name for item, _ in trees)
     raise CheckpointError(
         f"{step.folder} holds several trees: {names}; none of them, and not all together, hold the model's state",
-        "say with --item which one is the model, or with several --item which ones share its state",
+        "say with --item which one is the model, or with several --item which ones share its state; if each is another "
+        f"model's, let the factory return {{{', '.join(f'{name!r}: …' for name in alone)}}}",
     )
 
 
-def _planned(item: Item, tree: StoredTree, program: Program, wishes: Wishes, eager: bool | None) -> Plan:
+def _only(item: Item, tree: StoredTree, program: Program, wishes: Wishes, eager: bool | None) -> Plan:
+    """Plan the only item: it holds what the program saves, or else what that has under the item's name."""
+    try:
+        plan = _planned(item, tree, program, wishes, eager)
+    except CheckpointError:  # a wish for what the program has under that name
+        if item.name not in program.keys:
+            raise
+    else:
+        if not plan.problems or item.name not in program.keys:
+            return plan
+    return _planned(item, tree, program, wishes, eager, item.name)
+
+
+def _apart(trees: Trees, program: Program, wishes: Wishes, eager: bool | None) -> dict[str, Plan]:
+    """Plan items of which each is what the program has under its name."""
+    below = {item.name: [path for leaves in program.below(item.name).values() for path in leaves] for item, _ in trees}
+    inner = {name: [*paths, *((MODEL, *path) for path in paths)] for name, paths in below.items()}
+    shares = shared_out(wishes, {item.name: (tree.leaves, inner[item.name]) for item, tree in trees})
+    return {item.name: _planned(item, tree, program, shares[item.name], eager, item.name) for item, tree in trees}
+
+
+def _planned(
+    item: Item, tree: StoredTree, program: Program, wishes: Wishes, eager: bool | None, within: str = ""
+) -> Plan:
+    """Plan an item that holds all that the program saves, or what it has ``within`` a key of its tree."""
     same = _comparison(program, lambda leaf: (item, tree))
-    plan = make_plan(tree, program.target, wishes, same)
+
+    def planned() -> Plan:
+        target = program.below(within) if within else program.target
+        return replace(make_plan(tree, target, wishes, same), within=within)
+
+    plan = planned()
     hidden = not plan.missing and all(_may_be_plain(leaf, plan.layout) for leaf in plan.unexpected)
     if plan.unexpected and hidden and program.may_hide_arrays and eager is None:
         program.build("Flax 0.12 hides plain array attributes from a traced model, so it is really built")
-        plan = make_plan(tree, program.target, wishes, same)
+        plan = planned()
     return _part_alone(plan, tree, program, wishes) or plan
 
 
@@ -198,6 +243,8 @@ def _share(whole: Plan, name: str, owner: Mapping[Path, str]) -> Plan:
 
 def _with_sibling_hint(plan: Plan, item: Item, trees: Trees) -> Plan:
     """Say which other items hold what is missing, so that nobody initialises what is stored."""
+    if plan.within:  # the others hold what the program has under other keys
+        return plan
     missing = {leaf.path for leaf in plan.missing}
     holders = [other.name for other, tree in trees if other is not item and missing & set(tree.leaves)]
     return replace(plan, elsewhere=tuple(holders)) if holders else plan

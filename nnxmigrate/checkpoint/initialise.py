@@ -6,13 +6,40 @@ removes it: no initialiser runs and no parameter is ever allocated.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.rng import proven_streams
 from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import DICT_KEY, SEQUENCE_KEY, Path
+
+
+class Made(enum.Enum):
+    """What a factory returned."""
+
+    MODEL = enum.auto()  # or any other object that is no optimizer
+    OPTIMIZER = enum.auto()  # without its model
+    HOLDER = enum.auto()  # an optimizer that holds its model
+    PAIR = enum.auto()  # a model and its optimizer, for the tree of one that holds it
+    TREE = enum.auto()
+
+
+@dataclass(frozen=True)
+class Held:
+    """An NNX object or state in a tree that a program saves.
+
+    Attributes:
+        keys: the keys that lead to it, as Python writes them.
+        is_object: whether it is an object, whose state is saved.
+        only_rng: whether there is nothing but RNG state in it.
+    """
+
+    keys: tuple[str, ...]
+    is_object: bool
+    only_rng: bool
 
 
 @dataclass(frozen=True)
@@ -56,7 +83,9 @@ class Program:
     Attributes:
         target: its leaves.
         eager: whether the model was really built, instead of traced.
-        plain: whether the program saves the state of a single NNX object, not a tree of several.
+        made: what the factory returned.
+        held: the NNX objects and states in it, if it is a tree.
+        keys: the keys of the dict that it saves; none if that is no dict.
         unsharded: whether it was made without the shardings of its Variables, for want of a mesh.
         notes: what the user should know, a line each.
         sizes: what the compiled function needs; None until it ran, and for a model that was really built.
@@ -79,7 +108,9 @@ class Program:
         self._computed: dict[Path, Any] = {}
         self.notes: tuple[str, ...] = ()
         self.sizes: CompiledSizes | None = None
-        self.plain = True
+        self.made = Made.MODEL
+        self.held: tuple[Held, ...] = ()
+        self.keys: tuple[str, ...] = ()
         self.unsharded = False
         self.eager = bool(eager)
         if self.eager:
@@ -116,6 +147,11 @@ class Program:
         self.target = _target_of(self._built)
         if reason:
             self.notes = (*self.notes, reason)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the program saves the state of a single NNX object, not a tree of several."""
+        return self.made in (Made.MODEL, Made.OPTIMIZER, Made.HOLDER)
 
     @property
     def may_hide_arrays(self) -> bool:
@@ -171,18 +207,31 @@ class Program:
         """The paths of all leaves as of an ``nnx.State``, in the order of ``jax.tree.leaves``."""
         return [path for path, leaf in self.target[Layout.STATE].items() if not leaf.empty]
 
-    def abstract(self, part: str, pure: bool) -> Any:
+    def below(self, key: str) -> Target:
+        """Return the leaves below a key of the program's tree, by their paths from there."""
+        return {
+            layout: {
+                path[1:]: replace(leaf, path=path[1:], key_types=leaf.key_types[1:])
+                for path, leaf in leaves.items()
+                if path[0] == key and len(path) > 1
+            }
+            for layout, leaves in self.target.items()
+        }
+
+    def abstract(self, part: str, pure: bool, within: str = "") -> Any:
         """Return the tree that the program gives to ``restore``, without values.
 
         Args:
             part: ``model`` or ``optimizer`` of a tree that is split into items of these names; empty for all of it.
             pure: whether it goes through ``nnx.to_pure_dict``.
+            within: the key below which the tree is that of an item; empty for all of it.
         """
         import jax
         from flax import nnx
 
         def make() -> Any:
             tree = saved_tree(self._make(), self._with_optimizer)
+            tree = tree[within] if within else tree
             if part:
                 tree = tree["model"] if part == "model" else {name: tree[name] for name in tree if name != "model"}
             if not pure:
@@ -198,9 +247,10 @@ class Program:
 
         return make() if self.eager else jax.eval_shape(make)
 
-    def names(self, part: str, layout: Layout) -> list[Path]:
+    def names(self, part: str, layout: Layout, within: str = "") -> list[Path]:
         """Return the paths of the leaves of :meth:`abstract`, in their order."""
-        leaves = [path for path, leaf in self.target[layout].items() if not leaf.empty]
+        target = self.below(within) if within else self.target
+        leaves = [path for path, leaf in target[layout].items() if not leaf.empty]
         if part == "model":
             return [path[1:] for path in leaves if path[0] == "model"]
         return [path for path in leaves if path[0] != "model"] if part else leaves
@@ -232,8 +282,36 @@ class Program:
     def _leaves(self) -> list[NamedLeaf]:
         made = self._make()
         _require_state(made)
-        self.plain = isinstance(made, _node_type())
+        self.made = _kind(made, self._with_optimizer)
+        self.held = tuple(_held(made)) if self.made is Made.TREE else ()
+        self.keys = tuple(map(str, made)) if isinstance(made, dict) else ()
         return list(named_leaves(saved_tree(made, self._with_optimizer)))
+
+
+def _kind(made: Any, with_optimizer: bool) -> Made:
+    """Say what a factory returned."""
+    from flax import nnx
+
+    if isinstance(made, getattr(nnx, "ModelAndOptimizer", ())):
+        return Made.HOLDER
+    if isinstance(made, nnx.Optimizer):
+        return Made.OPTIMIZER
+    if isinstance(made, node_type()):
+        return Made.MODEL
+    return Made.PAIR if with_optimizer and isinstance(made, tuple) and len(made) == 2 else Made.TREE
+
+
+def _held(made: Any) -> Iterator[Held]:
+    """Give the NNX objects and states in a tree."""
+    import jax
+    from flax import nnx
+
+    kinds = (node_type(), nnx.State)
+    for keys, one in jax.tree_util.tree_flatten_with_path(made, is_leaf=lambda one: isinstance(one, kinds))[0]:
+        if isinstance(one, kinds):
+            is_object = not isinstance(one, nnx.State)
+            only_rng = all(leaf.rng for leaf in named_leaves(nnx.state(one) if is_object else one))
+            yield Held(tuple(jax.tree_util.keystr((key,)) for key in keys), is_object, only_rng)
 
 
 def saved_tree(made: Any, with_optimizer: bool = False) -> Any:
@@ -246,7 +324,7 @@ def saved_tree(made: Any, with_optimizer: bool = False) -> Any:
     import jax
     from flax import nnx
 
-    node = _node_type()
+    node = node_type()
     if with_optimizer and isinstance(made, tuple) and len(made) == 2:
         model, optimizer = made
         return {"model": nnx.state(model), **nnx.state(optimizer)}
@@ -267,7 +345,7 @@ def _require_state(made: Any) -> None:
     wanted = "name a function that returns the model, the optimizer, or the tree that the program saves"
     if isinstance(made, type):
         raise CheckpointError(f"the factory returned the class {made.__qualname__}, no object of it", wanted)
-    kinds = (_node_type(), nnx.State, nnx.Variable, jax.Array)
+    kinds = (node_type(), nnx.State, nnx.Variable, jax.Array)
     known = jax.tree.leaves(made, is_leaf=lambda one: isinstance(one, kinds))
     if not any(isinstance(one, kinds) or _is_array(one) for one in known):
         raise CheckpointError(f"the factory returned no NNX module but {_what(made)}", wanted)
@@ -300,7 +378,7 @@ def _unsharded(make: Callable[[], Any]) -> Callable[[], Any] | None:
     return made
 
 
-def _node_type() -> Any:
+def node_type() -> Any:
     """Return the class of all NNX objects: ``Object`` was its name before Flax 0.11.1."""
     from flax import nnx
 
@@ -380,6 +458,9 @@ def _target_of(leaves: Iterable[NamedLeaf]) -> Target:
             path = path[: leaf.value_at] + path[leaf.value_at + 1 :]
             types = types[: leaf.value_at] + types[leaf.value_at + 1 :]
         pure[path] = replace(found, path=path, key_types=types)
+    bare = {path: leaf for path, leaf in state.items() if not leaf.variable}
+    for one in (leaf for stream in proven_streams(bare) for leaf in stream.leaves):
+        state[one.path] = pure[one.path] = replace(bare[one.path], rng=True)
     return {Layout.STATE: state, Layout.PURE: pure}
 
 

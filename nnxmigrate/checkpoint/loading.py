@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nnxmigrate.checkpoint.guess import Looks, looks_like
+from nnxmigrate.checkpoint.initialise import Made
 from nnxmigrate.checkpoint.job import ItemJob, Job
-from nnxmigrate.checkpoint.layout import Kind, Step
-from nnxmigrate.checkpoint.nodes import MODEL, OPTIMIZER, holds_optimizer, nested
+from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, OPTIMIZER, STEP, holds_optimizer, nested
 from nnxmigrate.checkpoint.plan import Plan
+from nnxmigrate.checkpoint.restoring import as_stored, partially, restored
 from nnxmigrate.checkpoint.target import Layout
 from nnxmigrate.checkpoint.tree import DICT_KEY, is_below
+from nnxmigrate.checkpoint.trees import SAVED, tree_lines
 
 
 @dataclass(frozen=True)
@@ -39,20 +42,52 @@ def loading_code(job: Job, maker: Maker | None) -> str:
         job: a conversion that was planned.
         maker: how the model is made; None if the user did not say.
     """
-    one, plan = job.converted[0]
     made = _made_where(job, maker)
-    lines = ["import orbax.checkpoint as ocp", "from flax import nnx"]
-    lines += [made.imports] if made.imports else []
-    lines.append("")
-    if job.shared:
-        return "\n".join([*lines, f"model = {made.call}", *_shared_lines(job)])
-    others = [pair for pair in job.converted[1:] if pair[0].step is one.step]
-    if others:
-        for number, (each, part) in enumerate([(one, plan), *others]):
-            lines += ["", f"# item {each.item.name}"] if number else [f"# item {each.item.name}"]
-            lines += _item_lines(job, each, part, made)
-        return "\n".join(lines)
-    return "\n".join([*lines, *_item_lines(job, one, plan, made)])
+    shared = _shared_lines(job) if job.shared else None
+    if shared:
+        return _program([f"model = {made.call}", *shared], made)
+    lines: list[str] = []
+    for one, plan, title in _of_one_step(job):
+        lines += [*title, *_item_lines(job, one, plan, made, first=not lines)]
+    return _program(lines, made)
+
+
+def partial_code(job: Job, maker: Maker | None) -> str | None:
+    """Return Python code that loads the source of ``job`` as it is; the new program's RNG state stays its own.
+
+    Args:
+        job: a conversion for which a partial restore is enough.
+        maker: how the model is made; None if the user did not say.
+
+    Returns:
+        The code; None where what was saved is not known, or holds RNG state that cannot be told from arrays.
+    """
+    made = _made_where(job, maker)
+    lines: list[str] = []
+    for one, plan, title in _of_one_step(job):
+        own = _partial_lines(job, one, plan, made, first=not lines)
+        if own is None:
+            return None
+        lines += [*title, *own]
+    return _program(lines, made)
+
+
+def _program(lines: Sequence[str], made: Maker) -> str:
+    """Return the lines below the imports that they need."""
+    text = "\n".join(lines)
+    imports = ["import jax"] if "jax." in text else []
+    imports += ["import orbax.checkpoint as ocp"]
+    imports += ["from flax import nnx"] if "nnx." in text else []
+    imports += [made.imports] if made.imports and made.call in text else []
+    return "\n".join([*imports, "", text])
+
+
+def _of_one_step(job: Job) -> Iterator[tuple[ItemJob, Plan, list[str]]]:
+    """Give the converted items of the first step, each with the lines that name it if there are several."""
+    pairs = [pair for pair in job.converted if pair[0].step is job.converted[0][0].step]
+    for number, (one, plan) in enumerate(pairs):
+        title = [f"# item {one.item.name}"] if len(pairs) > 1 else []
+        yield one, plan, ["", *title] if number else title
 
 
 def _made_where(job: Job, maker: Maker | None) -> Maker:
@@ -62,46 +97,26 @@ def _made_where(job: Job, maker: Maker | None) -> Maker:
     return maker or UNKNOWN
 
 
-def partial_code(job: Job, maker: Maker | None) -> str:
-    """Return Python code that loads the source of ``job`` as it is; the new program's RNG state stays its own.
-
-    Args:
-        job: a conversion for which a partial restore is enough.
-        maker: how the model is made; None if the user did not say.
-    """
-    one, plan = job.converted[0]
-    made = _made_where(job, maker)
-    lines = ["import orbax.checkpoint as ocp", "from flax import nnx", *([made.imports] if made.imports else []), ""]
-    if job.program and not job.program.plain:
-        lines += [f"saved = {made.call}", "target = ...  # the tree that your program saves, made from it"]
-        return "\n".join([*lines, *_partially("tree", "target", str(job.checkpoint.folder), one)])
-    optimizer = holds_optimizer(one.tree.leaves)
-    if plan.mounted and not optimizer:
-        return "\n".join([*lines, *_beside_lines(str(job.checkpoint.folder), one, plan, made, stored=True)])
-    lines += _made(job, made, optimizer, plan)
-    name = _variable(job, optimizer)
-    lines += _stored_streams(plan, "")
+def _partial_lines(job: Job, one: ItemJob, plan: Plan, made: Maker, first: bool) -> list[str] | None:
+    """Return the lines that load one item of the source as it is; None if there are none that surely run."""
+    source = str(job.checkpoint.folder)
+    if job.program and job.program.made is Made.TREE:
+        lines = tree_lines(job.program, job, one, plan, source)
+        return None if lines is None else [*([f"{SAVED} = {made.call}"] if first else []), *lines]
+    if plan.mounted and not holds_optimizer(one.tree.leaves):
+        return _beside_lines(source, one, plan, made, stored=True)
+    makes = _making(job, one, plan, made)
+    if makes is None or not plan.kept:
+        return None
+    lines = [*makes.lines, *_stored_streams(plan, "")]
+    (name,) = makes.names
     lines.append(f"state = nnx.state({name}, {_stored_filter(plan, '')})")
     if plan.layout is Layout.PURE:
-        lines += _partially("pure", "nnx.to_pure_dict(state)", str(job.checkpoint.folder), one)
+        lines += partially("pure", "nnx.to_pure_dict(state)", source, one)
         lines.append("nnx.replace_by_pure_dict(state, pure)")
     else:
-        lines += _partially("state", "state", str(job.checkpoint.folder), one)
-    return "\n".join([*lines, f"nnx.update({name}, state)"])
-
-
-def _partially(variable: str, target: str, folder: str, one: ItemJob) -> list[str]:
-    path = "/".join(filter(None, (folder, one.step.name, one.item.name)))
-    return [
-        f"target = {target}",
-        "arguments = ocp.args.PyTreeRestore(",
-        "    item=target,",
-        "    restore_args=ocp.checkpoint_utils.construct_restore_args(target),",
-        "    partial_restore=True,  # Orbax 0.11.30 or later",
-        ")",
-        "with ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as checkpointer:",
-        f"    {variable} = checkpointer.restore({path!r}, args=arguments)",
-    ]
+        lines += partially("state", "state", source, one)
+    return [*lines, f"nnx.update({name}, state)", *makes.then]
 
 
 def _stored_filter(plan: Plan, part: str) -> str:
@@ -112,28 +127,29 @@ def _stored_filter(plan: Plan, part: str) -> str:
     return filters
 
 
-def _item_lines(job: Job, one: ItemJob, plan: Plan, made: Maker) -> list[str]:
-    """Return the lines that load one item."""
-    lines: list[str] = []
-    if job.program and not job.program.plain and plan.parts == ("",):
-        lines += [f"saved = {made.call}", "target = ...  # the tree that your program saves, made from it"]
-        return [*lines, *_restored("tree", "target", job, one, "")]
-    optimizer = holds_optimizer(one.tree.leaves)
-    if plan.mounted and not optimizer:
-        return _beside_lines(job.result, one, plan, made)
-    if job.program is None and not optimizer and _more_than_a_state(one, plan):
-        target = "...  # the tree that your program saved, made from it; with --model, the model is found in it"
-        return [f"model = {made.call}", f"target = {target}", *_restored("tree", "target", job, one, "")]
-    names = list(plan.parts) if plan.parts != ("",) else [_variable(job, optimizer)]
-    lines += _made(job, made, optimizer, plan)
-    for name in names:
-        part = name if plan.parts != ("",) else ""
+def _item_lines(job: Job, one: ItemJob, plan: Plan, made: Maker, first: bool) -> list[str]:
+    """Return the lines that load one item; ``first`` says whether nothing was made before."""
+    if job.shared:
+        return as_stored(_identifier(one.item.name), job, one)
+    if job.program and job.program.made is Made.TREE and plan.parts == ("",):
+        lines = tree_lines(job.program, job, one, plan)
+        assert lines is not None
+        return [*([f"{SAVED} = {made.call}"] if first else []), *lines]
+    if plan.mounted and not holds_optimizer(one.tree.leaves):
+        return _beside_lines(job.result, one, plan, made) or as_stored("tree", job, one)
+    makes = _making(job, one, plan, made)
+    if makes is None:
+        return [line for part in plan.parts for line in as_stored(part or "tree", job, one, part)]
+    lines = list(makes.lines)
+    for part, name in zip(plan.parts, makes.names, strict=True):
         lines += _object_lines(name, job, one, plan, part)
-    return lines
+    return [*lines, *makes.then]
 
 
-def _beside_lines(folder: str, one: ItemJob, plan: Plan, made: Maker, stored: bool = False) -> list[str]:
+def _beside_lines(folder: str, one: ItemJob, plan: Plan, made: Maker, stored: bool = False) -> list[str] | None:
     """Return the lines that load a model which stands beside other things below a key of the tree.
+
+    There are none for a model in a list or tuple.
 
     Args:
         folder: the checkpoint's.
@@ -146,7 +162,7 @@ def _beside_lines(folder: str, one: ItemJob, plan: Plan, made: Maker, stored: bo
     own = {path[length:]: leaf for path, leaf in one.tree.leaves.items() if is_below(path, plan.mount)}
     above = next(leaf.key_types[:length] for leaf in own.values())
     if any(key_type != DICT_KEY for key_type in above):
-        return [f"saved = {made.call}", "target = ...  # the tree that your program saves, made from it"]
+        return None
     name = OPTIMIZER if holds_optimizer(own) else MODEL
     found = "tree" + "".join(f"[{key!r}]" for key in plan.mount)
     pure = plan.layout is Layout.PURE
@@ -154,35 +170,29 @@ def _beside_lines(folder: str, one: ItemJob, plan: Plan, made: Maker, stored: bo
     lines = [
         f"{name} = {made.call}",
         f"state = nnx.state({name}, nnx.Not(nnx.RngState))" if stored else f"state = nnx.state({name})",
-        *_partially("tree", f"{target}  # of what is stored, this alone", folder, one),
+        *partially("tree", f"{target}  # of what is stored, this alone", folder, one),
     ]
     if pure:
         return [*lines, f"nnx.replace_by_pure_dict(state, {found})", f"nnx.update({name}, state)"]
     return [*lines, f"nnx.update({name}, {found})"]
 
 
-def _more_than_a_state(one: ItemJob, plan: Plan) -> bool:
-    """Say whether things stand beside the ``nnx.State`` in a tree: no Variable holds them."""
-    return plan.layout is Layout.STATE and any(path[-1:] != ("value",) for path in one.tree.leaves)
-
-
-def _shared_lines(job: Job) -> list[str]:
-    """Return the lines that load a state whose parts are items."""
+def _shared_lines(job: Job) -> list[str] | None:
+    """Return the lines that load a state whose parts are items; None where no filters give those parts."""
     step = job.converted[0][0].step
     parts = [(one, plan) for one, plan in job.converted if one.step is step]
     filters = _filters(job, parts)
     if filters is None:
-        saved = ", ".join(one.item.name for one, _ in parts)
-        return [f"targets = ...  # the parts of nnx.state(model) that your program saves as {saved}"]
+        return None
     parts = [parts[at] for at, _ in filters]
     names = [_identifier(one.item.name) for one, _ in parts]
     lines = [f"{', '.join(names)} = nnx.state(model, {', '.join(text for _, text in filters)})"]
     for name, (one, plan) in zip(names, parts, strict=True):
         if plan.layout is Layout.PURE:
-            lines += _restored("pure", f"nnx.to_pure_dict({name})", job, one, "")
+            lines += restored("pure", f"nnx.to_pure_dict({name})", job, one, "")
             lines.append(f"nnx.replace_by_pure_dict({name}, pure)")
         else:
-            lines += _restored(name, name, job, one, "")
+            lines += restored(name, name, job, one, "")
     return [*lines, f"nnx.update(model, {', '.join(names)})"]
 
 
@@ -190,7 +200,8 @@ def _filters(job: Job, parts: Sequence[tuple[ItemJob, Plan]]) -> list[tuple[int,
     """Return the order of the parts and the filters that give them, if their Variables' classes tell them apart."""
     from flax import nnx
 
-    assert job.program is not None
+    if job.program is None or not job.program.plain:
+        return None
     kinds: list[set[str]] = []
     rng = False
     for _, plan in parts:
@@ -228,23 +239,88 @@ def _identifier(name: str) -> str:
     return name if name.isidentifier() and name not in ("model", "ocp", "nnx") else f"part_{len(name)}"
 
 
-def _variable(job: Job, optimizer: bool) -> str:
-    return OPTIMIZER if optimizer else MODEL
+@dataclass(frozen=True)
+class _Making:
+    """How the objects are made that an item fills.
+
+    Attributes:
+        lines: the lines that make them.
+        names: the variable that each part of the item fills.
+        then: lines that follow once they are filled.
+    """
+
+    lines: Sequence[str]
+    names: Sequence[str]
+    then: Sequence[str] = ()
 
 
-def _made(job: Job, made: Maker, optimizer: bool, plan: Plan) -> list[str]:
-    """Return the lines that make the objects to be filled."""
-    if job.program and not job.program.plain:
-        return [f"model, optimizer = {made.call}"]
-    whole = job.program is not None and not plan.mounted
-    if optimizer and whole and plan.parts == ("",):
-        return [f"optimizer = {made.call}"]
-    lines = [f"model = {made.call}"]
-    if optimizer and plan.parts == ("",):
-        lines.append("optimizer = nnx.ModelAndOptimizer(model, tx)  # tx: your optax transformation")
-    elif optimizer:
-        lines.append("optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)  # tx: your optax transformation")
-    return lines
+def _making(job: Job, one: ItemJob, plan: Plan, made: Maker) -> _Making | None:
+    """Return how the objects are made; None if it is not known what was saved."""
+    split = plan.parts != ("",)
+    if job.program is None:
+        return _making_what_it_looks_like(one, plan, made)
+    if job.program.made is Made.PAIR:
+        return _making_a_pair(plan, made)
+    if job.program.made is Made.TREE:
+        return None
+    if job.program.made is Made.OPTIMIZER:
+        return _Making([f"optimizer = {made.call}"], [OPTIMIZER])
+    if job.program.made is Made.HOLDER and not split:
+        return _Making([f"optimizer = {made.call}"], [OPTIMIZER])
+    if job.program.made is Made.HOLDER:
+        lines = [f"whole = {made.call}", "model = whole.model"]
+        kind, told = _class_of("nnx.Optimizer", plan)
+        return _Making([*lines, *told, f"optimizer = {kind}(model, whole.tx, wrt=whole.wrt)"], plan.parts)
+    if holds_optimizer(one.tree.leaves):
+        return _making_with_an_optimizer(plan, made)
+    return _Making([f"model = {made.call}"], [MODEL])
+
+
+def _making_what_it_looks_like(one: ItemJob, plan: Plan, made: Maker) -> _Making | None:
+    looks = looks_like(one, plan)
+    if looks is Looks.TREE:
+        return None
+    if looks is Looks.OPTIMIZER:
+        return _making_with_an_optimizer(plan, made)
+    if looks is Looks.OPT_STATE:
+        lines = [f"model = {made.call}", f"optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param){_TX}"]
+        return _Making(lines, [OPTIMIZER])
+    return _Making([f"model = {made.call}"], [MODEL])
+
+
+def _making_with_an_optimizer(plan: Plan, made: Maker) -> _Making:
+    """Return how a model and the optimizer are made that its checkpoint needs."""
+    split = plan.parts != ("",)
+    kind, told = _class_of("nnx.Optimizer" if split else "nnx.ModelAndOptimizer", plan)
+    optimizer = f"optimizer = {kind}(model, tx{', wrt=nnx.Param' if split else ''}){_TX}"
+    return _Making([f"model = {made.call}", *told, optimizer], plan.parts if split else [OPTIMIZER])
+
+
+def _making_a_pair(plan: Plan, made: Maker) -> _Making | None:
+    """Return how a model and its optimizer are filled from the tree of one that holds the model."""
+    lines = [f"model, optimizer = {made.call}"]
+    if plan.parts != ("",):
+        return _Making(lines, plan.parts)
+    if _beyond(plan):  # an object of the program's own class cannot be made of what the pair has
+        return None
+    lines.append("whole = nnx.ModelAndOptimizer(model, optimizer.tx, wrt=optimizer.wrt)  # as it is stored")
+    return _Making(lines, ["whole"], ["nnx.update(optimizer, nnx.state(whole, nnx.optimizer.OptState))"])
+
+
+_TX = "  # tx: your optax transformation"
+
+
+def _class_of(usual: str, plan: Plan) -> tuple[str, list[str]]:
+    """Return the class of an optimizer, and the lines that say what it is if it is one of the program's own."""
+    beyond = _beyond(plan)
+    if not beyond:
+        return usual, []
+    return "MyOptimizer", [f"# MyOptimizer: your class derived from {usual}, with {', '.join(beyond)}"]
+
+
+def _beyond(plan: Plan) -> list[str]:
+    """Return what a checkpoint of an optimizer holds that ``nnx.Optimizer`` does not have."""
+    return sorted({kept.path[0] for kept in plan.kept} - {MODEL, OPT_STATE, STEP})
 
 
 def _object_lines(name: str, job: Job, one: ItemJob, plan: Plan, part: str) -> list[str]:
@@ -256,10 +332,10 @@ def _object_lines(name: str, job: Job, one: ItemJob, plan: Plan, part: str) -> l
         filters = f", {_filter_text(set(plan.part_of))}"
     lines.append(f"state = nnx.state({name}{filters})")
     if plan.layout is Layout.PURE:
-        lines += _restored("pure", "nnx.to_pure_dict(state)", job, one, part)
+        lines += restored("pure", "nnx.to_pure_dict(state)", job, one, part)
         lines.append("nnx.replace_by_pure_dict(state, pure)")
     else:
-        lines += _restored("state", "state", job, one, part)
+        lines += restored("state", "state", job, one, part)
     return [*lines, f"nnx.update({name}, state)"]
 
 
@@ -271,30 +347,6 @@ def _stored_streams(plan: Plan, part: str) -> list[str]:
     elif part == OPTIMIZER:
         streams = tuple(path for path in streams if path[0] != MODEL)
     return [f"streams = {{{', '.join(map(repr, streams))}}}  # RNG streams that are stored"] if streams else []
-
-
-def _restored(variable: str, target: str, job: Job, one: ItemJob, part: str) -> list[str]:
-    """Return the lines that restore one item into ``variable``."""
-    item = part or one.item.name
-    if job.checkpoint.kind is Kind.STEPS and one.step.kind is Kind.ITEMS:
-        arguments = f"ocp.args.StandardRestore({target})"
-        if item == "default":
-            restored = f"manager.restore({one.step.number}, args={arguments})"
-        else:
-            restored = f"manager.restore({one.step.number}, args=ocp.args.Composite({item}={arguments}))[{item!r}]"
-        options = _manager_options(one.step)
-        return [f"with ocp.CheckpointManager({job.result!r}{options}) as manager:", f"    {variable} = {restored}"]
-    path = "/".join(filter(None, (job.result, one.step.name, item)))
-    return [f"{variable} = ocp.StandardCheckpointer().restore({path!r}, {target})"]
-
-
-def _manager_options(step: Step) -> str:
-    """Return the options under which a CheckpointManager finds a step's folder."""
-    prefix, _, digits = step.name.rpartition("_")
-    options = [f"step_prefix={prefix!r}"] if prefix else []
-    if digits.startswith("0") and len(digits) > 1:
-        options.append(f"step_format_fixed_length={len(digits)}")
-    return f", options=ocp.CheckpointManagerOptions({', '.join(options)})" if options else ""
 
 
 def maker_from(reference: str, call: str) -> Maker:

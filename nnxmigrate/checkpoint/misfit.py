@@ -25,6 +25,8 @@ class Misfit:
         streams: the RNG streams found in the checkpoint.
         layout: the layout of the checkpoint.
         elsewhere: names of other items that hold missing leaves.
+        lost: leaves of stored streams that the new program does not have.
+        of: what the refusal begins with.
     """
 
     missing: Sequence[TargetLeaf]
@@ -33,10 +35,12 @@ class Misfit:
     streams: Sequence[Stream]
     layout: Layout
     elsewhere: Sequence[str]
+    lost: Sequence[Leaf] = ()
+    of: str = ""
 
     def error(self) -> MisfitError:
         """Return the refusal: it names the leaves, and the way out."""
-        lines = ["the checkpoint does not fit the model"]
+        lines = [f"{self.of}the checkpoint does not fit the model"]
         lines += _listed("missing in the checkpoint", [f"{leaf.name}: {leaf.described}" for leaf in self.missing])
         lines += _listed("unknown to the model", [f"{leaf.name}: {leaf.described}" for leaf in self.unexpected])
         lines += _listed(
@@ -70,7 +74,7 @@ class Misfit:
         )
 
     def _by_renames(self) -> str:
-        renames = suggested_renames(self.unexpected, self.missing)
+        renames = suggested_renames([*self.unexpected, *self.lost], self.missing)
         return "perhaps: " + " ".join(f"--rename {old}={new}" for old, new in renames.items()) if renames else ""
 
     def _by_options(self) -> Iterable[str]:

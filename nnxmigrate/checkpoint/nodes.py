@@ -10,6 +10,7 @@ from nnxmigrate.checkpoint.tree import Leaf, Path, is_below
 MODEL = "model"
 OPTIMIZER = "optimizer"
 OPT_STATE = "opt_state"
+STEP = "step"
 
 
 def holds_optimizer(leaves: Mapping[Path, Leaf]) -> bool:
@@ -20,9 +21,9 @@ def holds_optimizer(leaves: Mapping[Path, Leaf]) -> bool:
     the number of a step that the program counted is none.
     """
     model = [path for path in leaves if path[0] == MODEL and len(path) > 1]
-    steps = [leaf for path, leaf in leaves.items() if path in (("step",), ("step", "value"))]
+    steps = [leaf for path, leaf in leaves.items() if path in ((STEP,), (STEP, "value"))]
     counted = any(step.shape == () and str(step.dtype).startswith("uint") for step in steps)
-    bare = ("step",) in leaves and all(path[-1] == "value" for path in model)
+    bare = (STEP,) in leaves and all(path[-1] == "value" for path in model)
     return counted and not bare and bool(model)
 
 

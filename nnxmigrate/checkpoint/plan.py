@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from nnxmigrate.checkpoint.errors import MisfitError
 from nnxmigrate.checkpoint.misfit import Misfit
 from nnxmigrate.checkpoint.nodes import MODEL
 from nnxmigrate.checkpoint.rng import Stream
 from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, dotted
+
+_NOTHING_NEW = "the new program has no RNG state to put in its place: load what else is stored, and not this"
+_NO_MODEL = (
+    "with --model the new program's RNG state is put in its place; or load what else is stored, and not this: "
+    "a model has RNG state when it is made"
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,9 @@ class Plan:
         notes: what the user should know, a line each.
         compared: whether the tree was compared with the new program's.
         part_of: the classes of the Variables that are stored, if it is a part of the program's state and complete.
+        lost: those of the dropped leaves that are of streams of the program's own, which it does not have any more.
+        item: the name of its item where a step has several that are converted, for what is said; else empty.
+        within: the key of the new program's tree below which it has what this item holds; empty if it is all of it.
     """
 
     layout: Layout
@@ -77,6 +87,9 @@ class Plan:
     elsewhere: tuple[str, ...] = ()
     mount: Path = ()
     part_of: tuple[str, ...] = ()
+    lost: tuple[Leaf, ...] = ()
+    item: str = ""
+    within: str = ""
 
     @property
     def mounted(self) -> bool:
@@ -136,9 +149,22 @@ class Plan:
         """Refuse a checkpoint that does not fit the new program.
 
         Raises:
-            MisfitError: naming the leaves that stand against it, and the way out.
+            MisfitError: naming the leaves that stand against it, and the way out; or if nothing would be left.
         """
+        of = f"item {self.item}: " if self.item else ""
+        if not (self.kept or self.added) and self.dropped:
+            raise MisfitError(
+                f"{of}nothing would be left: all that is stored is left out, such as {self.dropped[0].name}",
+                _NOTHING_NEW if self.compared else _NO_MODEL,
+            )
         if self.problems:
             raise Misfit(
-                self.missing, self.unexpected, self.reshaped, self.streams, self.layout, self.elsewhere
+                missing=self.missing,
+                unexpected=self.unexpected,
+                reshaped=self.reshaped,
+                streams=self.streams,
+                layout=self.layout,
+                elsewhere=self.elsewhere,
+                lost=self.lost,
+                of=of,
             ).error()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.misfit import named
 from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, OPTIMIZER, bare, holds_optimizer, nodes_above, with_streams
 from nnxmigrate.checkpoint.plan import Kept, Plan
-from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams
+from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams, unproven_streams
 from nnxmigrate.checkpoint.shared import SameValue, Shared, shared_streams
 from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, dotted, is_below
@@ -112,14 +112,18 @@ class _Planning:
         above = next((leaf.key_types for path, leaf in tree.leaves.items() if is_below(path, mount)), ())[: len(mount)]
         every = {(*mount, *path): _mounted(leaf, mount, above) for path, leaf in (target or {}).items()}
         self._wanted = {path: leaf for path, leaf in every.items() if not leaf.empty}
+        self._new = {stream.path for stream in find_streams({p: one for p, one in self._wanted.items() if one.rng})}
         self._places = {path: leaf for path, leaf in every.items() if leaf.empty}
         self._renamed = renamer(wishes.renames, tree.leaves)
         self._streams = find_streams(tree.leaves)
-        self._of_streams = {leaf.path: stream for stream in self._streams for leaf in stream.leaves}
         self._unseen = [one for one in self._streams if target is None or not is_below(one.path, mount)]
         self._staying = self._streams_that_stay()
-        self._shared = self._streams_of_the_program(same)
+        unproven = self._unproven()
+        self._shared = self._streams_of_the_program(same, unproven)
         _require_kept(self._streams, {*self._staying, *self._shared.places}, wishes)
+        data = {*unproven, *self._ordinary()} - {*self._staying, *self._shared.places}
+        self._streams = [stream for stream in self._streams if stream.path not in data]
+        self._of_streams = {leaf.path: stream for stream in self._streams for leaf in stream.leaves}
         self._kept: list[Kept] = []
         self._dropped: list[Leaf] = []
         self._unexpected: list[Leaf] = []
@@ -135,6 +139,8 @@ class _Planning:
             self._notes.append(_emptied_note(emptied, self._compared))
         there = {one.path for one in empty}
         _require_distinct((*self._kept, *empty))
+        lost = list(self._lost())
+        self._notes += [_LOST.format(dotted(stream.path)) for stream in lost]
         self._notes += _stay_notes(self._unseen, self._staying, self._wishes, self._mount if self._compared else None)
         require_used("--drop", self._wishes.drop, self._tree.leaves)
         held = {one.path for one in self._kept}
@@ -154,6 +160,7 @@ class _Planning:
             notes=tuple(self._notes),
             compared=self._compared,
             emptied=tuple(emptied),
+            lost=tuple(leaf for stream in lost for leaf in stream.leaves),
             opened=tuple(leaf for path, leaf in self._places.items() if path not in there),
             mount=self._mount,
         )
@@ -179,11 +186,11 @@ class _Planning:
                 self._reshaped.append((leaf, partner))
             else:
                 self._notes += _type_notes(leaf, partner)
-        elif partner or stream:
+        elif stream or (partner and leaf.dtype == partner.dtype):  # half of a stream, or of another shape
             self._dropped.append(leaf)
             if stream and not stream.certain and leaf is stream.key:
                 self._notes.append(
-                    f"{dotted(stream.path)}: taken for an RNG stream by its shape; no key type is recorded"
+                    f"{dotted(stream.path)}: taken for an RNG stream by its shape and place; no key type is recorded"
                 )
         elif not self._compared or not is_below(path, self._mount):
             self._keep(leaf, new_path, None)
@@ -209,6 +216,16 @@ class _Planning:
                 go.append(leaf)
         return stay, go
 
+    def _lost(self) -> Iterator[Stream]:
+        """Give the streams that are no layer's and that the new program does not have."""
+        layers = layer_streams(self._tree.leaves, self._streams)
+        dropped = {leaf.path for leaf in self._dropped}
+        for stream in self._streams if self._compared else ():
+            place = self._renamed(stream.path)
+            known = stream.path in layers or stream in self._unseen or {place, place[:-1]} & self._new
+            if not known and stream.key.path in dropped and not matches(stream.key.path, self._wishes.drop):
+                yield stream
+
     def _mount_notes(self) -> Iterator[str]:
         """Say what was not compared."""
         if self._mount:
@@ -233,7 +250,20 @@ class _Planning:
             s.path for s in seen if all(_same(leaf, self._wanted.get(self._renamed(leaf.path))) for leaf in s.leaves)
         }
 
-    def _streams_of_the_program(self, same: SameValue | None) -> Shared:
+    def _unproven(self) -> set[Path]:
+        """Return the streams, among those that are compared with the new program, that may be the user's data."""
+        unproven = unproven_streams(self._tree.leaves, self._streams, self._new, self._renamed)
+        return unproven - {stream.path for stream in self._unseen}
+
+    def _ordinary(self) -> set[Path]:
+        """Return the streams that are ordinary leaves of the new program."""
+        partners = {
+            stream.path: [self._wanted.get(self._renamed(leaf.path)) for leaf in stream.leaves]
+            for stream in self._streams
+        }
+        return {path for path, both in partners.items() if all(one and not one.rng for one in both)}
+
+    def _streams_of_the_program(self, same: SameValue | None, unproven: Collection[Path]) -> Shared:
         """Find the program's own streams among those without a place at their path, of which the user said nothing."""
         homeless = [one for one in self._streams if one.path not in self._staying and one not in self._unseen]
         free = [
@@ -245,7 +275,7 @@ class _Planning:
             )
         ]
         there = {self._renamed(path) for path in self._tree.leaves}
-        return shared_streams(free, there, self._wanted, same)
+        return shared_streams(free, there, self._wanted, same, unproven)
 
 
 def _require_kept(streams: Sequence[Stream], staying: set[Path], wishes: Wishes) -> None:
@@ -282,6 +312,7 @@ def _masks(tree: StoredTree, wanted: Iterable[TargetLeaf]) -> bool:
     return any(own < names for own in held.values())
 
 
+_LOST = "{}: an RNG stream that is no layer's, and the model has none there; left out; --rename OLD=NEW moves it"
 _PARAMETERS = {"kernel", "bias", "scale"}
 
 

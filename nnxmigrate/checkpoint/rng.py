@@ -3,7 +3,7 @@
 An NNX RNG stream is a node with exactly two children, ``key`` and ``count``. The count is uint32 of some shape
 ``S``, the key's data are uint32 of shape ``S + (2,)`` (threefry) or ``S + (4,)`` (rbg). Orbax records for typed keys
 which implementation they belong to; with that record a stream is certain. Without it (Orbax before 0.11.7, or key
-data saved as numbers) it is probable, and the new program's own tree decides.
+data saved as numbers) it is probable: the new program's own tree decides, and the place where it stands.
 
 In 0.10 a layer that draws random numbers holds a whole ``nnx.Rngs`` as ``rngs``, from 0.11 on a single stream of its
 own. An ``nnx.Rngs`` or a stream that the program itself holds is stored in the same way by both.
@@ -11,7 +11,7 @@ own. An ``nnx.Rngs`` or a stream that the program itself holds is stored in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnxmigrate.checkpoint.tree import Leaf, Path
@@ -84,6 +84,46 @@ def layer_streams(leaves: Mapping[Path, Leaf], streams: Sequence[Stream]) -> set
         return all((*node, name) in paths for name in children[node])
 
     return {path for path in paths if path and of_streams(path[:-1]) and _is_layers(path[:-1], children)}
+
+
+def unproven_streams(
+    leaves: Mapping[Path, Leaf], streams: Sequence[Stream], new: Collection[Path], renamed: Callable[[Path], Path]
+) -> set[Path]:
+    """Return the paths of those ``streams`` that may as well be data of the program's: a pair of unsigned numbers.
+
+    A stream is proven by its recorded type; by its place in a layer, or in an ``nnx.Rngs`` with one that is; or by a
+    stream that the new program has there, or in the place of that ``nnx.Rngs``. Where no key at all has a type, as
+    before Orbax 0.11.7, a node ``rngs`` of nothing but streams is proof enough.
+
+    Args:
+        leaves: all leaves of the stored tree.
+        streams: the streams in it.
+        new: the nodes of the new program's streams.
+        renamed: gives a stored path its new one.
+    """
+    typed = any(leaf.key_impl for leaf in leaves.values())
+    children = _children(leaves)
+    paths = {stream.path for stream in streams}
+    proven = {stream.path for stream in streams if stream.certain} | layer_streams(leaves, streams)
+    holders = {path[:-1] for path in proven if path}
+
+    def shown(path: Path) -> bool:
+        place = renamed(path)
+        if place in new or (place and place[:-1] in new):
+            return True
+        alone = bool(path) and all((*path[:-1], name) in paths for name in children[path[:-1]])
+        return alone and (path[:-1] in holders or (not typed and path[-2:-1] == ("rngs",)))
+
+    return {path for path in paths - proven if not shown(path)}
+
+
+def proven_streams(leaves: Mapping[Path, Leaf]) -> list[Stream]:
+    """Return the streams among the ``leaves`` of a new program of whose Variables nothing is known, as of pure dicts.
+
+    Their keys have a type, or they stand where a layer of Flax has its stream.
+    """
+    children = _children(leaves)
+    return [one for one in find_streams(leaves) if one.certain or _is_layers(one.path, children)]
 
 
 def own_streams(leaves: Iterable[Path], streams: Iterable[Path]) -> set[Path]:

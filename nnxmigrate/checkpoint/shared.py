@@ -56,6 +56,7 @@ def shared_streams(
     stored: Collection[Path],
     wanted: Mapping[Path, TargetLeaf],
     same: SameValue | None = None,
+    unproven: Collection[Path] = (),
 ) -> Shared:
     """Find the streams of the new program that are stored elsewhere.
 
@@ -64,6 +65,7 @@ def shared_streams(
         stored: the paths of the new program at which something is stored.
         wanted: the leaves of the new program.
         same: compares values; None where they cannot be read.
+        unproven: the nodes of those streams that may be data; only their values show what they are.
     """
     absent = _absent_streams(stored, wanted)
     held = _names((stream.path, stream.path[-1]) for stream in streams if stream.path)
@@ -77,7 +79,7 @@ def shared_streams(
     whole = [
         (stream, one)
         for stream, one in able
-        if one.path[-1] == one.tag and hoped[one.path[:-1]] == held[stream.path[:-1]]
+        if one.path[-1] == one.tag and hoped[one.path[:-1]] == held[stream.path[:-1]] and stream.path not in unproven
     ]
     pairs = {(stream.path, one.path) for stream, one in able if same and same(stream.key, one.key)}
     pairs = pairs or {(stream.path, one.path) for stream, one in whole}

@@ -197,8 +197,8 @@ def restore_with_orbax(
     here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     try:
         if whole:
-            tree = program.abstract(part, plan.layout is Layout.PURE)
-            names = [dotted(leaf) for leaf in program.names(part, plan.layout)]
+            tree = program.abstract(part, plan.layout is Layout.PURE, plan.within)
+            names = [dotted(leaf) for leaf in program.names(part, plan.layout, plan.within)]
             shape = jax.tree.structure(tree)
         else:
             found = handler.metadata(path)

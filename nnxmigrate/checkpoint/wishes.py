@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from nnxmigrate.checkpoint.errors import CheckpointError
@@ -31,6 +31,36 @@ class Wishes:
 
 #: Nothing beyond the usual.
 USUAL = Wishes()
+
+
+def shared_out(wishes: Wishes, trees: Mapping[str, tuple[Collection[Path], Collection[Path]]]) -> dict[str, Wishes]:
+    """Return what of some wishes concerns each of several trees, by their names.
+
+    A wish that concerns none of them is everybody's, so that it is refused.
+
+    Args:
+        wishes: the wishes.
+        trees: by name, the paths of what is stored in a tree and of what the new program has in its place.
+    """
+
+    def own(patterns: Iterable[str], at: int, name: str) -> list[str]:
+        holders = {one: {other for other, both in trees.items() if _any_below(both[at], one)} for one in patterns}
+        return [one for one, names in holders.items() if name in names or not names]
+
+    return {
+        name: replace(
+            wishes,
+            renames={old: wishes.renames[old] for old in own(wishes.renames, 0, name)},
+            drop=own(wishes.drop, 0, name),
+            keep=own(wishes.keep, 0, name),
+            allow_missing=own(wishes.allow_missing, 1, name),
+        )
+        for name in trees
+    }
+
+
+def _any_below(paths: Iterable[Path], pattern: str) -> bool:
+    return any(matches(path, [pattern]) for path in paths)
 
 
 def matches(path: Path, patterns: Iterable[str]) -> bool:

@@ -13,7 +13,7 @@ from nnxmigrate.checkpoint.planning import make_plan
 from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, array_nbytes
-from nnxmigrate.checkpoint.wishes import Wishes
+from nnxmigrate.checkpoint.wishes import Wishes, shared_out
 
 FRY = "threefry2x32"
 
@@ -174,6 +174,13 @@ W = {"w.value": "float32 2"}
             {"s.key.value": "renew", "s.count.value": "renew"},
             id="a stream that has another shape now",
         ),
+        pytest.param(
+            {"s.key.value": "float32 3", "s.count.value": "uint32"},
+            {"s.key.value": "rng key", "s.count.value": "rng uint32"},
+            Wishes(),
+            {"s.key.value": "unexpected", "s.count.value": "renew"},
+            id="numbers where the model has a key",
+        ),
         pytest.param(W, W | {"x.value": "float32"}, Wishes(), {"w.value": "keep", "x.value": "missing"}, id="missing"),
         pytest.param(
             W,
@@ -226,6 +233,124 @@ W = {"w.value": "float32 2"}
 )
 def test_plans(old: dict[str, str], new: dict[str, str] | None, wishes: Wishes, expected: dict[str, str]) -> None:
     assert outcome(make_plan(stored(old), None if new is None else target(new), wishes)) == expected
+
+
+MEMORY = {"m.key.value": "uint32 2", "m.count.value": "uint32"}
+RAW = {name: "uint32 2" if kind == "key" else kind for name, kind in OLD.items()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(OLD | MEMORY, NEW, "unexpected", id="where keys have types"),
+        pytest.param({"k.value": "key"} | MEMORY, {"k.value": "key"}, "unexpected", id="where a lone key has a type"),
+        pytest.param(RAW | MEMORY, NEW, "unexpected", id="where no key has a type"),
+        pytest.param(
+            OLD | {f"rngs.{name}": kind for name, kind in MEMORY.items()}, NEW, "unexpected", id="called rngs"
+        ),
+        pytest.param(
+            RAW | {f"b.rngs.{name}": kind for name, kind in MEMORY.items()} | {"b.scale.value": "int8"},
+            NEW | {"b.scale.value": "int8"},
+            "drop",
+            id="called rngs where no key has a type",
+        ),
+        pytest.param(
+            {"k.value": "key", "b.rngs.m.key.value": "uint32 2", "b.rngs.m.count.value": "uint32", "b.w.value": "int8"},
+            {"k.value": "key", "b.w.value": "int8"}
+            | {"b.rngs.key.value": "rng key", "b.rngs.count.value": "rng uint32"},
+            "drop",
+            id="a layer of the user's with a stream now",
+        ),
+        pytest.param(
+            {"k.value": "key", "b.rngs.m.key.value": "uint32 2", "b.rngs.m.count.value": "uint32"},
+            {"k.value": "key"},
+            "drop",
+            id="that of a Dropout",
+        ),
+        pytest.param(
+            {
+                "n.m.key.value": "uint32 2",
+                "n.m.count.value": "uint32",
+                "n.o.key.value": "key",
+                "n.o.count.value": "uint32",
+            },
+            {},
+            "drop",
+            id="in an nnx.Rngs with one that has a type",
+        ),
+        pytest.param(
+            {"k.value": "key"} | MEMORY,
+            {"k.value": "key", "m.key.value": "rng key 5", "m.count.value": "rng uint32 5"},
+            "renew",
+            id="where the model has a stream of another shape",
+        ),
+    ],
+)
+def test_a_pair_of_numbers_is_no_stream_without_evidence(
+    old: dict[str, str], new: dict[str, str], expected: str
+) -> None:
+    plan = make_plan(stored(old | W), target(new | W))
+    found = outcome(plan)
+    assert {found[name] for name, kind in old.items() if kind == "uint32 2" and ".m." in f".{name}"} == {expected}
+    streams = {stream.path[-1] for stream in plan.streams}
+    assert ("m" in streams) is (expected != "unexpected")
+
+
+def test_data_that_look_like_a_stream_may_have_been_renamed() -> None:
+    new = {name.replace("m.", "n."): kind for name, kind in MEMORY.items()}
+    with pytest.raises(MisfitError) as refused:
+        make_plan(stored(OLD | MEMORY), target(NEW | new)).require_fit()
+    assert refused.value.hint == "perhaps: --rename m=n"
+    plan = make_plan(stored(OLD | MEMORY), target(NEW | new), Wishes(renames={"m": "n"}))
+    plan.require_fit()
+    assert {one.name for one in plan.kept} == new.keys()
+
+
+def test_numbers_go_on_as_a_stream_only_if_their_values_are_its_key() -> None:
+    new = target(NEW | {"z.m.key.value": "rng key", "z.m.count.value": "rng uint32"})
+    below = {f"a.{name}": kind for name, kind in MEMORY.items()}
+    assert outcome(make_plan(stored(OLD | below), new))["a.m.key.value"] == "unexpected"
+    known = make_plan(stored(OLD | below), new, same=lambda leaf, wanted: True)
+    assert outcome(known)["a.m.key.value"] == "keep as z.m.key.value"
+
+
+def test_wishes_are_shared_out_among_several_trees() -> None:
+    trees = {
+        "one": ([("a", "w"), ("b", "w")], [("a", "w")]),
+        "two": ([("c", "w"), ("b", "w")], [("a", "w"), ("d", "w")]),
+    }
+    given = Wishes(renames={"a": "x", "c": "y"}, drop=["b", "nowhere"], keep=["c.*"], allow_missing=["d"])
+    assert shared_out(given, trees) == {
+        "one": Wishes(renames={"a": "x"}, drop=["b", "nowhere"], keep=[], allow_missing=[]),
+        "two": Wishes(renames={"c": "y"}, drop=["b", "nowhere"], keep=["c.*"], allow_missing=["d"]),
+    }
+
+
+def test_a_stream_of_the_program_s_that_is_lost_is_named() -> None:
+    own = {"noise.a.key.value": "key", "noise.a.count.value": "uint32"}
+    (note,) = make_plan(stored(OLD | own), target(NEW)).notes
+    assert note.startswith(
+        "noise.a: an RNG stream that is no layer's, and the model has none there; left out; --rename"
+    )
+    assert make_plan(stored(OLD | own), target(NEW), Wishes(drop=["noise"])).notes == ()
+
+
+def test_the_program_s_own_stream_may_have_been_renamed_and_be_none_of_flax_s() -> None:
+    own = {"noise.key.value": "key", "noise.count.value": "uint32"}
+    new = {name.replace("noise", "seeds"): kind for name, kind in own.items()}
+    with pytest.raises(MisfitError) as refused:
+        make_plan(stored(OLD | own), target(NEW | new)).require_fit()
+    assert refused.value.hint == "perhaps: --rename noise=seeds"
+
+
+def test_nothing_is_left_of_rng_state_alone() -> None:
+    with pytest.raises(MisfitError, match="nothing would be left") as refused:
+        make_plan(stored(OLD), None).require_fit()
+    assert "--model" in refused.value.hint
+    make_plan(stored(OLD), target(NEW)).require_fit()
+    with pytest.raises(MisfitError, match="nothing would be left") as refused:
+        make_plan(stored(OLD), target({})).require_fit()
+    assert "--model" not in refused.value.hint
 
 
 def test_types_are_reported_and_kept() -> None:

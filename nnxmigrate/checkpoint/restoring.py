@@ -1,0 +1,72 @@
+"""Lines of code that let Orbax restore what is stored."""
+
+from __future__ import annotations
+
+from nnxmigrate.checkpoint.job import ItemJob, Job
+from nnxmigrate.checkpoint.layout import Kind, Step
+
+
+def restored(variable: str, target: str, job: Job, one: ItemJob, part: str) -> list[str]:
+    """Return the lines that restore one item, or a part that it was split into, into a variable.
+
+    Args:
+        variable: its name.
+        target: what Orbax is told of the tree; empty for what is stored, in dicts and lists.
+        job: the conversion.
+        one: the item.
+        part: the new item; empty for the same.
+    """
+    item = part or one.item.name
+    if job.checkpoint.kind is Kind.STEPS and one.step.kind is Kind.ITEMS:
+        arguments = f"ocp.args.StandardRestore({target})"
+        if item == "default":
+            read = f"manager.restore({one.step.number}, args={arguments})"
+        elif item.isidentifier():
+            read = f"manager.restore({one.step.number}, args=ocp.args.Composite({item}={arguments}))[{item!r}]"
+        else:
+            read = f"manager.restore({one.step.number}, args=ocp.args.Composite(**{{{item!r}: {arguments}}}))[{item!r}]"
+        options = _manager_options(one.step)
+        return [f"with ocp.CheckpointManager({job.result!r}{options}) as manager:", f"    {variable} = {read}"]
+    path = "/".join(filter(None, (job.result, one.step.name, item)))
+    given = f"{path!r}, {target}" if target else f"{path!r}"
+    return [f"{variable} = ocp.StandardCheckpointer().restore({given})"]
+
+
+def partially(variable: str, target: str, folder: str, one: ItemJob) -> list[str]:
+    """Return the lines that restore into a variable what is in a target, of a tree that holds more.
+
+    Args:
+        variable: its name.
+        target: the target's expression.
+        folder: the checkpoint's.
+        one: the item.
+    """
+    path = "/".join(filter(None, (folder, one.step.name, one.item.name)))
+    return [
+        *([f"target = {target}"] if target != "target" else []),
+        "arguments = ocp.args.PyTreeRestore(",
+        "    item=target,",
+        "    restore_args=ocp.checkpoint_utils.construct_restore_args(target),",
+        "    partial_restore=True,  # Orbax 0.11.30 or later",
+        ")",
+        "with ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as checkpointer:",
+        f"    {variable} = checkpointer.restore({path!r}, args=arguments)",
+    ]
+
+
+def as_stored(variable: str, job: Job, one: ItemJob, part: str = "") -> list[str]:
+    """Return the lines that restore an item without a target."""
+    return [
+        "# all that is stored, in dicts; it comes as your program saved it if the same tree, made anew, is given too:",
+        "# --model with a factory that returns that tree prints the code",
+        *restored(variable, "", job, one, part),
+    ]
+
+
+def _manager_options(step: Step) -> str:
+    """Return the options under which a CheckpointManager finds a step's folder."""
+    prefix, _, digits = step.name.rpartition("_")
+    options = [f"step_prefix={prefix!r}"] if prefix else []
+    if digits.startswith("0") and len(digits) > 1:
+        options.append(f"step_format_fixed_length={len(digits)}")
+    return f", options=ocp.CheckpointManagerOptions({', '.join(options)})" if options else ""

@@ -1,0 +1,158 @@
+"""The printed code of every layout runs, with what it leaves to the user, and fills everything that is stored."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+from tests.checkpoint.support import HERE, NEW, run
+
+LAYOUTS = HERE / "layouts.py"
+
+
+def _case(layout: str, factory: str, filled: str, *options: str, items: tuple[str, ...] = ("",)) -> dict[str, Any]:
+    return {
+        "layout": layout,
+        "factory": factory,
+        "filled": filled,
+        "options": list(options),
+        "items": items,
+        "without value": "pure" in layout or "split" in options,
+    }
+
+
+_SPLIT = ("--optimizer", "split")
+_MODEL, _OPTIMIZER = "nnx.state(model)", "nnx.state(optimizer)"
+_RECALLED = "{**nnx.state(model), 'memory': nnx.state(model)['recall']}"
+_BOTH = "{'model': nnx.state(model), **nnx.state(optimizer)}"
+_TWO = "{'enc': nnx.state(saved['enc']), 'dec': nnx.state(saved['dec'])}"
+_TRAINERS = "{'gen': nnx.state(saved['gen']), 'disc': nnx.state(saved['disc'])}"
+_ITEMS = ("gen", "disc")
+
+#: Conversions that succeed: how the checkpoint was saved, the factory, and where the printed code put what is stored.
+CASES = {
+    "model": _case("model", "", _MODEL),
+    "model, by its factory": _case("model", "model", _MODEL),
+    "pure model": _case("pure model", "", _MODEL),
+    "optimizer": _case("optimizer", "", _OPTIMIZER),
+    "optimizer, by its factory": _case("optimizer", "optimizer", _OPTIMIZER),
+    "optimizer, by that of its model": _case("optimizer", "model", _OPTIMIZER),
+    "optimizer, by that of a pair": _case("optimizer", "pair", _BOTH),
+    "optimizer, split": _case("optimizer", "", _BOTH, *_SPLIT),
+    "optimizer, split by its factory": _case("optimizer", "optimizer", _BOTH, *_SPLIT),
+    "optimizer, split by that of its model": _case("optimizer", "model", _BOTH, *_SPLIT),
+    "optimizer, split by that of a pair": _case("optimizer", "pair", _BOTH, *_SPLIT),
+    "pure optimizer": _case("pure optimizer", "", _OPTIMIZER),
+    "pure optimizer, by that of a pair": _case("pure optimizer", "pair", _BOTH),
+    "pure optimizer, split by its factory": _case("pure optimizer", "optimizer", _BOTH, *_SPLIT),
+    "derived": _case("derived", "", _OPTIMIZER),
+    "derived, by its factory": _case("derived", "measuring", _OPTIMIZER),
+    "derived, by that of its model": _case("derived", "model", _OPTIMIZER),
+    "derived, split": _case("derived", "", _BOTH, *_SPLIT),
+    "derived, split by its factory": _case("derived", "measuring", _BOTH, *_SPLIT),
+    "opt_state": _case("opt_state", "", _OPTIMIZER),
+    "opt_state, by a factory": _case("opt_state", "alone", _OPTIMIZER),
+    "parts": _case("parts", "", "tree"),
+    "parts, by a factory": _case("parts", "parts", "tree"),
+    "pure parts": _case("pure parts", "", "tree"),
+    "pure parts, by a factory": _case("pure parts", "pure_parts", "tree"),
+    "pure parts, by a factory of states": _case("pure parts", "state_parts", "tree"),
+    "averaged": _case("averaged", "", "tree"),
+    "averaged, by a factory": _case("averaged", "averaged", "tree"),
+    "two": _case("two", "", "tree"),
+    "two, by a factory": _case("two", "two", _TWO),
+    "pure two": _case("pure two", "", "tree"),
+    "pure two, by a factory": _case("pure two", "two", _TWO),
+    "trainers": _case("trainers", "", "tree"),
+    "trainers, by a factory": _case("trainers", "trainers", _TRAINERS[:-1] + ", 'step': tree['step']}"),
+    "in a list": _case("in list", "", "tree"),
+    "in a list, by a factory": _case(
+        "in list", "in_list", "{'models': [nnx.state(one) for one in saved['models']], 'step': tree['step']}"
+    ),
+    "items, by a factory": _case("items", "both_trainers", _TRAINERS, items=_ITEMS),
+    "items, by a factory of states": _case("items", "states_of_trainers", "{'gen': gen, 'disc': disc}", items=_ITEMS),
+    "items with a rename in one": _case(
+        "items",
+        "renamed_trainers",
+        "{'gen': nnx.state(saved['gen']), 'disc': {**(disc := nnx.state(saved['disc'])), 'metrics': disc['measures']}}",
+        *("--rename", "metrics=measures"),
+        items=_ITEMS,
+    ),
+    "one of the items": _case("items", "both_trainers", _TRAINERS, "--item", "disc", items=("disc",)),
+    "streams alone, by a factory": _case("streams alone", "Dropping", "nnx.state(model)"),
+    "memory": _case("memory", "", _MODEL),
+    "memory, by its factory": _case("memory", "Remembering", _MODEL),
+    "pure memory, by its factory": _case("pure memory", "Remembering", _MODEL),
+    "noisy": _case("noisy", "Noisy", _MODEL),
+    "raw noisy": _case("raw noisy", "Noisy", _MODEL),
+    "raw noisy memory": _case("raw noisy memory", "NoisyRemembering", _MODEL),
+    "raw model": _case("raw model", "model", _MODEL),
+    "raw model without its factory": _case("raw model", "", _MODEL),
+    "memory under another name": _case("memory", "Recalling", _RECALLED, "--rename", "memory=recall"),
+}
+
+#: Conversions that are refused, and what must be said.
+REFUSED = {
+    "memory that the model lacks": (
+        _case("memory", "model", ""),
+        ("unknown to the model (2)", "memory.count.value: uint32[]", "memory.key.value: uint32[2]", "will be lost"),
+    ),
+    "memory beside numbers of keys": (
+        _case("raw noisy memory", "Noisy", ""),
+        ("unknown to the model (2)", "memory.count.value: uint32[]", "memory.key.value: uint32[2]", "will be lost"),
+    ),
+    "memory that was renamed": (_case("memory", "Recalling", ""), ("perhaps: --rename memory=recall",)),
+    "streams alone": (_case("streams alone", "", ""), ("nothing would be left", "--model")),
+    "items of which one does not fit": (
+        _case("items", "two_wrong", ""),
+        ("item disc: the checkpoint does not fit the model", "extra.kernel.value"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return a folder with all layouts, saved by Flax 0.10."""
+    folder = tmp_path_factory.mktemp("layouts")
+    done = run("0.10", LAYOUTS, "save", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module", params=NEW)
+def results(request: pytest.FixtureRequest, checkpoints: pathlib.Path) -> dict[str, Any]:
+    """Return what became of all cases under a newer Flax."""
+    cases = CASES | {name: case for name, (case, _) in REFUSED.items()}
+    done = run(request.param, LAYOUTS, "load", checkpoints, input=json.dumps(cases), timeout=1200)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_printed_code_runs(results: dict[str, Any], name: str) -> None:
+    result = results[name]
+    assert "crash" not in result, result["crash"]
+    assert result["exit"] == 0, result["errors"]
+    assert "..." not in result["load"]
+    assert result["differing"] == [], result["load"]
+    assert result.get("differing partially", []) == [], result["partial"]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(results: dict[str, Any], name: str) -> None:
+    result = results[name]
+    assert "crash" not in result, result["crash"]
+    assert result["exit"] == 1
+    assert [word for word in REFUSED[name][1] if word not in result["errors"]] == []
+    assert not result["written"]
+
+
+def test_most_layouts_load_without_conversion_too(results: dict[str, Any]) -> None:
+    partial = [name for name in CASES if results[name].get("partial")]
+    assert len(partial) > 15
+    assert "two, by a factory" in partial
+    assert not any(name in partial for name in ("two", "parts", "parts, by a factory", "pure parts, by a factory"))
