@@ -20,6 +20,7 @@ from codemods.nnx.sources import Sources
 from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Mapping, Param, Ref
 
 _NOT_MADE = ("builtins.", "jax.", "optax.", "flax.", "collections.", "unittest.", "numpy.")
+_TAKING = frozenset({"builtins.getattr", "builtins.next", "builtins.eval"})  # give what something else holds
 _OPTIMIZER = re.compile(r"(?i)(^|_)(opt|optim|optimi[sz]er)s?(_|\d|$)|optimi[sz]er$")
 
 
@@ -121,8 +122,10 @@ def _unknown(flow: Flow, receiver: Bound) -> bool:
     if isinstance(value, Call):
         name = flow.calls.callee_name(receiver)
         # what the project's functions return was followed; types and functions of JAX and optax make no optimizer
-        return name == "flax.nnx.merge" or not (
-            name.startswith(("builtins.", "jax.", "optax.", "flax.", "collections."))
+        return (
+            name == "flax.nnx.merge"
+            or name in _TAKING
+            or not name.startswith(("builtins.", "jax.", "optax.", "flax.", "collections."))
         )
     if isinstance(value, Param):
         named = flow.classes.annotated(value)

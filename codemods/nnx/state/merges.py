@@ -190,6 +190,9 @@ def _changing(context: Context, event: CallEvent) -> bool:
     graphdef = callee.base if applies(event.node) and isinstance(callee, Attr) else event.value.args[0]
     given = flow.resolve(flow.here(graphdef, event.scope))
     known, found = flow.calls.split_object(given), _split(context, given)
+    if applies(event.node) and not any(found):
+        named = relevance.fields(context, graphdef, event.scope)
+        found = [whole for one in named for whole in _split(context, flow.resolve(one))] or found
     return not found or any(
         whole is None
         or may_change(context, whole, _evaluated(context, event) or (whole is known and _in_evaluation(context, whole)))

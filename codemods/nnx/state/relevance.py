@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.state.copies import applies
-from codemods.nnx.values import Attr, Ref
+from codemods.nnx.values import Attr, Ref, Value
 
 SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
 #: Those of them that take an object alone, so that code may hand them on: ``map(nnx.state, models)``.
@@ -116,7 +117,26 @@ def applied(context: Context, event: CallEvent) -> bool:
     callee = event.value.callee
     if not applies(event.node) or not isinstance(callee, Attr):
         return False
-    return context.kinds.only(context.flow.here(callee.base, event.scope)) is Kind.GRAPHDEF
+    if context.kinds.only(context.flow.here(callee.base, event.scope)) is Kind.GRAPHDEF:
+        return True
+    return bool(fields(context, callee.base, event.scope))
+
+
+def fields(context: Context, base: Value, scope: Scope) -> list[Bound]:
+    """Return the graph definitions that an attribute of an unknown object is: what calls give by its name, if that is
+    always one, as in ``TrainState.create(graphdef=graphdef, ...)``."""
+    flow = context.flow
+    if not isinstance(base, Attr) or not isinstance(flow.resolve(flow.here(base, scope)).value, Attr):
+        return []
+    given = [
+        flow.here(value, event.scope)
+        for module in context.project.modules
+        if base.name.encode() in module.source.data
+        for event in module.calls
+        for name, value in event.value.keywords
+        if name == base.name
+    ]
+    return given if all(context.kinds.only(one) is Kind.GRAPHDEF for one in given) else []
 
 
 def part(event: CallEvent) -> Part:

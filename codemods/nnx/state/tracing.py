@@ -7,7 +7,7 @@ from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.values import Call, Const, Ref, Sequence
+from codemods.nnx.values import Attr, Call, Const, Ref, Sequence
 
 _OF_ARGUMENTS = frozenset({"jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.hessian"})
 _GRADIENTS = _OF_ARGUMENTS | GRADIENTS | {"jax.vjp", "jax.jvp", "jax.linearize", "flax.nnx.vjp", "flax.nnx.jvp"}
@@ -30,9 +30,13 @@ def differentiated(context: Context) -> dict[FunctionFacts, frozenset[str] | Non
         call = flow.here(event.value, event.scope)
         name = flow.calls.callee_name(call)
         if event.value.args and name in _GRADIENTS:
-            for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
+            given = flow.with_value(call, event.value.args[0])
+            callees = list(flow.calls.callables(given))
+            for callee in callees:
                 bound = callee.on_instance
                 _note(found, callee.function, _untouched(flow, callee.function, name, call, bound))
+            for method in () if callees else _methods(context, given):
+                _note(found, method, _untouched(flow, method, name, call, True))
     for function in context.project.functions():
         outer = function.scope.parent
         for decorator in function.decorators if outer is not None else ():
@@ -45,6 +49,16 @@ def differentiated(context: Context) -> dict[FunctionFacts, frozenset[str] | Non
             if name in _GRADIENTS:
                 _note(found, function, _untouched(flow, function, name, resolved, False))
     return found
+
+
+def _methods(context: Context, given: Bound) -> set[FunctionFacts]:
+    """Return the methods that ``parameter.loss`` may be, by the objects that callers pass."""
+    if not isinstance(given.value, Attr):
+        return set()
+    classes = context.flow.classes
+    holders = {classes.class_of(one) for one in context.sources.originals(Bound(given.value.base, given.frame))}
+    methods = {classes.method(cls, given.value.name) for cls in holders if cls is not None}
+    return {method for method in methods if method is not None and method.binding == "instance"}
 
 
 def _note(

@@ -79,6 +79,7 @@ _OF_STATES = frozenset(
     }
 )  # fmt: skip
 _FILLING = frozenset({"extend", "update"})
+_ADDING = frozenset({"append", "insert", "setdefault", "appendleft"})
 # generic annotations of containers, and those that name several types of which a value has one
 _CONTAINERS = frozenset(
     [
@@ -219,14 +220,34 @@ class Attributes:
         return list(found.values())
 
     def _extensions(self) -> Iterator[tuple[AttrEvent, Value]]:
-        """Yield the attributes whose container is filled by ``extend`` or ``update``, with an element added."""
+        """Yield the attributes whose container is filled by ``extend`` or ``update``, or has a container in it that is
+        filled, with an element added."""
         for call in self.context.project.calls():
             callee, func = call.value.callee, call.node.func
-            if not isinstance(callee, Attr) or callee.name not in _FILLING or not isinstance(func, ast.Attribute):
+            if not isinstance(callee, Attr) or not isinstance(func, ast.Attribute):
                 continue
-            if isinstance(func.value, ast.Attribute) and isinstance(callee.base, Attr) and call.value.args:
-                event = AttrEvent(func.value, callee.base.base, call.scope, call.env, call.statement, "store")
-                yield event, Each(call.value.args[0], call.node)
+            if callee.name not in _FILLING and callee.name not in _ADDING:
+                continue
+            nested, base, node = _innermost(callee.base, func.value)
+            if not isinstance(node, ast.Attribute) or not isinstance(base, Attr):
+                continue
+            event = AttrEvent(node, base.base, call.scope, call.env, call.statement, "store")
+            if callee.name in _FILLING:
+                if call.value.args:
+                    yield event, Each(call.value.args[0], call.node)
+                yield from ((event, value) for name, value in call.value.keywords if name is not None)
+            elif nested:
+                yield from ((event, value) for value in call.value.args)
+        for module in self.context.project.modules:
+            for store in module.item_stores:
+                nested, base, node = _innermost(store.base, store.node.value)
+                augmented = isinstance(store.statement, ast.AugAssign)
+                added = module.values.get(getattr(store.statement, "value", store.node))
+                if added is None or not (nested or augmented):
+                    continue
+                if isinstance(node, ast.Attribute) and isinstance(base, Attr):
+                    event = AttrEvent(node, base.base, store.scope, store.scope.env, store.statement, "store")
+                    yield event, Each(added, store.node) if augmented else added
 
     def _by_name(self) -> Iterator[tuple[ClassFacts, Store]]:
         """Yield what ``setattr`` stores under names that are known, also those that callers give a helper."""
@@ -566,6 +587,10 @@ class Attributes:
             return value.value is None
         return isinstance(value, Sequence | Mapping | Comprehension | Changed)
 
+    def yields_data(self, bound: Bound) -> bool:
+        """Say whether the elements that an iterable gives are data, or containers of data."""
+        return self._iterated(bound, 0)
+
     def _iterated(self, bound: Bound, depth: int) -> bool:
         """Say whether the elements that an iterable gives are data."""
         found = self.flow.resolve(bound)
@@ -650,6 +675,14 @@ def _named(node: ast.AST) -> TypeGuard[ast.expr]:
 
 def _is_none(value: Value | None) -> bool:
     return isinstance(value, Const) and value.value is None
+
+
+def _innermost(base: Value, node: ast.expr) -> tuple[bool, Value, ast.expr]:
+    """Return the container that holds another one, as in ``self.towers["a"].append(...)``, and whether one does."""
+    nested = False
+    while isinstance(base, Item) and isinstance(node, ast.Subscript):
+        nested, base, node = True, base.base, node.value
+    return nested, base, node
 
 
 def _changes(stored: Changed, event: AttrEvent) -> bool:

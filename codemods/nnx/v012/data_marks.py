@@ -15,7 +15,7 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.imports import spell
 from codemods.nnx.v012.attributes import Attribute, Attributes, Store, is_plain
 from codemods.nnx.v012.lists import Containers
-from codemods.nnx.values import Call, Choice, Comprehension, Const, Mapping, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Call, Choice, Comprehension, Const, Each, Mapping, Ref, Sequence, Unknown, Value
 
 _SAID = frozenset({"flax.nnx.Data", "flax.nnx.Static", "flax.nnx.data", "flax.nnx.static"})
 _MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.tuple", "collections.OrderedDict"})
@@ -116,8 +116,11 @@ def _holds(flow: Flow, attributes: Attributes, store: Store) -> bool:
 
 
 def _gives_data(flow: Flow, attributes: Attributes, store: Store) -> bool:
-    bound = flow.here(store.value, store.event.scope)
-    return attributes.is_data(bound) or attributes.holds_data(bound)
+    if attributes.gives_data(store.value, store.event.scope):
+        return True
+    if not store.filling or not isinstance(store.value, Each):
+        return False
+    return attributes.yields_data(flow.here(store.value.base, store.event.scope))  # by `+=`, `|=` or `extend`
 
 
 def _is_data(flow: Flow, attributes: Attributes, store: Store) -> bool:
