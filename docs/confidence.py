@@ -133,6 +133,11 @@ _FIRST = (
     "without names that JAX took away (NNX762, NNX881) 32 of 50 were right. None of the 7 is made any more, and one",
     "of the 11. NNX933 failed in half of these projects, which the program said; that is mended, and so it was not",
     "judged there.",
+    "",
+    "82 projects were read by a seventeenth reader on the same day, 13 of them with NNX code: 130 findings, 97",
+    "right, 22 of no use (8 of them in files of PyTorch that name what has become a module of NNX, 7 mistakes that",
+    "tutorials show on purpose), 11 false (3 of them in a cache, behind a return for what is traced); without names",
+    "that JAX took away (NNX762, NNX881) 66 of 99 were right. None of the 11 is made any more, and 3 of the 22.",
 )
 
 

@@ -213,8 +213,8 @@ class Sources:
         found: list[Bound] = []
         for way in self._containers(resolved):
             item = flow.containers.item(way, index) if isinstance(way.value, Mapping | Sequence) else None
-            if item is None or isinstance(item.value, Indexed):
-                return []
+            if item is None or (isinstance(item.value, Indexed) and item.value.base is way.value):
+                return []  # what stands there is not known
             found.append(item)
         return found
 

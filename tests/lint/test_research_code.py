@@ -596,6 +596,7 @@ print(a, b)
         ("", "# unexpected result", False),
         ("# this will raise an error", "", False),
         ("# reusing a key leads to the same result", "", False),
+        ("# same arguments, same results: a pure function", "", False),
         ("c = 1  # not allowed", "", True),
     ],
 )
@@ -616,3 +617,78 @@ def test_said_where_the_cell_begins() -> None:
     assert not {f.code for f in look(shown, given).findings}
     other = text.replace("# %%", "# %%\n# an example of a failure\nprint(1)\n# %%")
     assert {f.code for f in look(other, given).findings} == {"NNX830"}
+
+
+def test_notebooks_about_mistakes() -> None:
+    """A notebook about sharp bits shows mistakes; a script of that name is not to hold one."""
+    text = NOTED.replace("HERE", "c = 1").replace("BESIDE", "")
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    assert not {f.code for f in look({"sharp_bits_random.py": text}, given).findings}
+    assert {f.code for f in look({"a_bit_sharper.py": text}, given).findings} == {"NNX830"}
+    assert {f.code for f in look({"sharp_bits_random.py": text.replace("# %%", "#")}, given).findings} == {"NNX830"}
+
+
+COUNTER = """\
+# %%
+import jax
+
+
+class NAME:
+    def __init__(self):
+        self.n = 0
+
+    def count(self):
+        self.n += 1
+        return self.n
+
+
+counter = NAME()
+fast = jax.jit(counter.count)
+for _ in range(3):
+    print(fast())
+"""
+
+
+def test_counter_of_tutorials() -> None:
+    """Tutorials show with a class Counter what a side effect is."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    assert {f.code for f in look(COUNTER.replace("NAME", "Clock"), given).findings} == {"NNX804"}
+    assert not {f.code for f in look(COUNTER.replace("NAME", "Counter"), given).findings}
+
+
+PORTED = {
+    "policy.py": """\
+from flax import nnx
+
+
+class Policy(nnx.Module):
+    def __init__(self, width: int, *, rngs: nnx.Rngs):
+        self.head = nnx.Linear(width, 2, rngs=rngs)
+""",
+    "old.py": """\
+import torch
+
+from policy import Policy
+
+
+def load(path):
+    policy = Policy(4)
+    policy.load_state_dict(torch.load(path))
+    return policy
+""",
+    "new.py": """\
+import torch
+from policy import Policy
+
+
+def load(path):
+    policy = Policy(4)
+    return policy, torch.load(path)
+""",
+}
+
+
+def test_code_of_pytorch() -> None:
+    """Where a file trains with PyTorch and a name of it has become a module of NNX, streams are not what it lacks."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    assert {(f.path, f.code) for f in look(PORTED, given).findings} == {("new.py", "NNX858")}

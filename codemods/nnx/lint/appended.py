@@ -29,6 +29,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             if container is None or not outside(context, function, tracing, container, node):
                 continue
+            if _for_this_run(function, node, nodes):
+                continue
             if any(context.taint.node_holds(value, function.scope) for value in values) or (
                 _remembers(context, node, container, function.scope)
                 and any(_made(context, value, function.scope) for value in values)
@@ -57,6 +59,35 @@ def _for_itself(node: ast.Call, container: ast.expr, nodes: Iterable[ast.AST]) -
         and not n.args
         and n.lineno > node.lineno
         and ast.dump(n.func.value) == text
+        for n in nodes
+    )
+
+
+def _for_this_run(function: FunctionFacts, node: ast.AST, nodes: Iterable[ast.AST]) -> bool:
+    """Say whether an entry of a dict is set for what the same function reads behind it, and nothing else names it.
+
+    Each compilation sets it before it is read: ``settings["center"] = c; return build(settings)``.
+    """
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    if not isinstance(node, ast.Assign) or not isinstance(target, ast.Subscript):
+        return False
+    if not isinstance(target.slice, ast.Constant):
+        return False
+    key, text = target.slice.value, ast.dump(target.value)
+    if not isinstance(key, str) or not isinstance(target.value, ast.Name):
+        return False
+    inside = {n for n in ast.walk(function.node) if isinstance(n, ast.Constant)}
+    for n in ast.walk(function.scope.module.source.tree):
+        method = n.func if isinstance(n, ast.Call) and n.args else None
+        read = n if isinstance(n, ast.Subscript) else method if isinstance(method, ast.Attribute) else None
+        if read is None or ast.dump(read.value) != text:
+            continue
+        one = n.slice if isinstance(n, ast.Subscript) else n.args[0]  # type: ignore[attr-defined]
+        if isinstance(one, ast.Constant) and one.value == key and one not in inside:
+            return False
+    end = node.end_lineno or node.lineno
+    return any(
+        isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.lineno > end and ast.dump(n) == text
         for n in nodes
     )
 

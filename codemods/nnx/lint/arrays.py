@@ -428,6 +428,8 @@ class Arrays:
         if word in {"cumsum", "cumprod"}:
             along = len(value.args) > 1 or value.keyword("axis") is not None
             return Array(first.number if first.number != BOOL else INT, first.axes if along else 1)
+        if word == "bincount" and len(value.args) == 1 and value.keyword("weights") is None:
+            return Array(INT, 1)
         if word == "searchsorted" and len(value.args) > 1:
             return Array(INT, self.of(value.args[1], scope, depth).axes)
         if word in _FLOATING:

@@ -343,6 +343,28 @@ def _numbers(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Fi
                     f"{_mapped(root)} is mapped over an axis of this number, which has none",
                     "give in_axes with None for what is the same for all",
                 )
+        if root.transform == "jax.vmap" and (_length(context, axes, root) if axes is not None else None) in {
+            None,
+            len(event.node.args),
+        }:
+            yield from _named_numbers(context, root, event)
+
+
+def _named_numbers(context: Context, root: Root, event: CallEvent) -> Iterator[Finding]:
+    """Yield the numbers that a batched function is given by name, which in_axes says nothing of."""
+    if context.bodies.guarded(event.node, event.scope):
+        return
+    for given in event.node.keywords:
+        if given.arg is not None and _number(context, given.value, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                given.value,
+                f"{_mapped(root)} is mapped over the first axis of all that it is given by name, and this number has "
+                "none",
+                f"bind it before: jax.vmap(functools.partial(f, {given.arg}=...), ...), or give it by its place with "
+                "None in in_axes",
+            )
 
 
 def _number(context: Context, node: ast.expr, event: CallEvent) -> bool:

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import each, in_test, position
+from codemods.nnx.lint.places import callers_of, each, in_test, position
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
@@ -66,7 +66,7 @@ class _Sides:
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         if not names & set(function.params) and len(names) < 2:
             return False
-        callers = [one for one in self._context.flow.sites.callers(function) if not one.value.starred]
+        callers = [one for one in callers_of(self._context, function) if not one.value.starred]
         if not callers or len(callers) > _DEPTH:
             return False
         known = [(one, given) for one in callers if (given := self._given(one, scope)) is not None]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
@@ -23,10 +23,11 @@ from codemods.nnx.lint.places import (
     foreign,
     in_test,
     kinds_of,
+    position,
     shown,
     traced_bodies,
 )
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import argument, inside, names_in
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.lint.unchanging import set_once, weightless
 from codemods.nnx.nodes import last_word
@@ -89,15 +90,50 @@ def _check(context: Context) -> Iterator[Finding]:
             yield finding(RULE.code, function.scope, names[0], message, help, related=related)
 
 
-def _structure(context: Context, function: FunctionFacts, name: str) -> bool:
-    """Say whether a function asks an object for its graph definition alone, which holds no values."""
-    asked = {
-        node.args[0]
-        for node in context.bodies.nodes(function.scope)
-        if isinstance(node, ast.Call) and last_word(node.func) == "graphdef" and len(node.args) == 1
-    }
+_FAR = 2  # how far an object is followed
+
+
+def _structure(context: Context, function: FunctionFacts, name: str, depth: int = 0) -> bool:
+    """Say whether a function asks an object for its graph definition alone, which holds no values, or gives it to
+    functions of the project that do so."""
+    asked: set[ast.expr] = set()
+    for event in function.scope.module.calls:
+        if not inside(event.node, function.node):
+            continue
+        node, word = event.node, last_word(event.node.func)
+        whole = len(node.args) == 1 and (word == "graphdef" or (word == "split" and _definition_only(event, function)))
+        if whole:
+            asked.add(node.args[0])
+        elif depth < _FAR:
+            for one in (*node.args, *(k.value for k in node.keywords)):
+                if isinstance(one, ast.Name) and one.id == name and _given_to_structure(context, event, one, depth):
+                    asked.add(one)
     uses = (n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name)
     return bool(asked) and all(use in asked for use in uses)
+
+
+def _definition_only(event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether nobody reads the state that a call of split gives: ``graphdef, _ = nnx.split(model)``."""
+    statement = event.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
+    parts = target.elts if isinstance(target, ast.Tuple) else []
+    rest = {n.id for n in parts[1:] if isinstance(n, ast.Name)}
+    return len(parts) == 2 == len(rest) + 1 and not any(
+        isinstance(n, ast.Name) and n.id in rest and isinstance(n.ctx, ast.Load) for n in ast.walk(function.node)
+    )
+
+
+def _given_to_structure(context: Context, event: CallEvent, node: ast.Name, depth: int) -> bool:
+    """Say whether a call gives a name to functions of the project that ask it for its graph definition alone."""
+    reached = context.flow.calls.reached(context.flow.here(event.value, event.scope))
+    names = [
+        next((p for p in one.function.params.values() if argument(event.node, position(p), p.name) is node), None)
+        for one in reached
+    ]
+    return bool(reached) and all(
+        param is not None and _structure(context, one.function, param.name, depth + 1)
+        for one, param in zip(reached, names, strict=True)
+    )
 
 
 def _misgiven(context: Context, function: FunctionFacts, node: ast.Name) -> bool:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test, resolved, written
+from codemods.nnx.lint.places import each, foreign, in_test, resolved, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word, operands
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Param
+from codemods.nnx.values import Attr, Call, Free, Item, Param, Value
 
 _MAKING = frozenset(
     f"{home}.{word}" for home in ("jax.nn", "flax.nnx", "flax.linen") for word in ("softmax", "log_softmax")
@@ -44,6 +45,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 related=[(made.node, "made here")],
             )
     yield from _of_rows(context)
+    yield from _of_all_actions(context)
     for module in context.asked.modules:
         if not module.source.mentions(b"softmax"):
             continue
@@ -74,6 +76,90 @@ def _of_rows(context: Context) -> Iterator[Finding]:
                     f"the probabilities add up to 1 along axis 0, and the classes are taken along axis {axis}",
                     "use the axis of the classes in both places: axis=-1",
                 )
+
+
+_ACTIONS = re.compile(r"(batch_|b_|taken_|chosen_)?(actions?|acts?)(_batch)?|a_?t?|acs?")
+
+
+def _of_all_actions(context: Context) -> Iterator[Finding]:
+    """Yield ``q(batch.obs)[:, batch.actions]``, which is compared with one target for each step of the batch."""
+    for scope, node in each(context, ast.Subscript):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        if len(parts) != 2 or ast.unparse(parts[0]) != ":":
+            continue
+        actions = _uncast(parts[1])
+        if not _ACTIONS.fullmatch(entry_word(actions)):
+            continue
+        if in_test(scope) or scope.module not in context.asked or not _subtracted(context, scope, node):
+            continue
+        made = written(context, node.value, scope)
+        if isinstance(made, ast.Call) and _of_same_batch(scope, made, actions):
+            text = ast.unparse(actions)
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"each row gives its values of all of `{text}`, and not the one of its own action",
+                f"pick one of each row: jnp.take_along_axis(..., {text}[:, None], axis=-1)[:, 0]",
+            )
+
+
+def _uncast(node: ast.expr) -> ast.expr:
+    """Return the actions of ``actions.astype(int)``."""
+    casting = isinstance(node, ast.Call) and last_word(node.func) == "astype" and isinstance(node.func, ast.Attribute)
+    return node.func.value if casting else node  # type: ignore[attr-defined]
+
+
+def _subtracted(context: Context, scope: Scope, node: ast.Subscript) -> bool:
+    """Say whether an expression, or the variable that gets it, is only ever a side of a difference or of a loss."""
+    above = around(context, scope)
+    places: list[ast.expr] = [node]
+    holder = above.get(node)
+    if isinstance(holder, ast.Assign) and len(holder.targets) == 1 and isinstance(holder.targets[0], ast.Name):
+        uses = context.bodies.names(scope).get(holder.targets[0].id, ())
+        if sum(isinstance(one.ctx, ast.Store) for one in uses) != 1:
+            return False
+        places = [one for one in uses if isinstance(one.ctx, ast.Load)]
+    held = [above.get(one) for one in places]
+    differences = [one for one in held if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub)]
+    losses = [one for one in held if isinstance(one, ast.Call) and _PAIRED.search(last_word(one.func))]
+    return bool(differences or losses) and all(
+        one in differences or one in losses or (isinstance(one, ast.Call) and last_word(one.func) == "mean")
+        for one in held
+    )
+
+
+_PAIRED = re.compile(r"^(huber_loss|l2_loss|squared_error|smooth_l1|mse(_loss)?)$")
+
+
+def _of_same_batch(scope: Scope, call: ast.Call, actions: ast.expr) -> bool:
+    """Say whether a call gets what belongs to the same batch as the actions."""
+    values = scope.module.values
+    own = values.get(actions)
+    given = [values.get(one) for one in (*call.args, *(word.value for word in call.keywords))]
+    if isinstance(own, Param | Free):
+        return entry_word(actions) in {"actions", "batch_actions", "b_actions", "acts"} and any(
+            isinstance(one, Param | Free) and _home(one) == _home(own) and _STATES.fullmatch(one.name) for one in given
+        )
+    base = _batch(own)
+    return base is not None and any(_batch(one) == base and one != own for one in given)
+
+
+def _home(value: Param | Free) -> object:
+    """Return where a parameter, or a variable of a function around, stands."""
+    return value.function.scope if isinstance(value, Param) else value.scope
+
+
+_STATES = re.compile(r"(batch_|b_)?(obs|observations?|states?|s|s_t|xs?|inputs?)(_batch)?")
+
+
+def _batch(value: Value | None) -> Value | None:
+    """Return the record that a value is a part of."""
+    base = value.base if isinstance(value, Item | Attr) else None
+    return None if isinstance(base, Param | Free) and _SETTINGS.search(base.name) else base
+
+
+_SETTINGS = re.compile(r"env|config|cfg|spec|space")
 
 
 def _made(context: Context, scope: Scope, node: ast.expr | None) -> Call | None:

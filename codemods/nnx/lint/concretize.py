@@ -14,7 +14,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence
 
 _BUILTINS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.complex", "builtins.range"})
-_NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.complex"})  # not even known while differentiating
+_NUMBERS = frozenset({"builtins.float", "builtins.complex"})  # not even known while differentiating, as int is
 _DISPLAYS = (ast.List, ast.Tuple)
 _LISTS = frozenset({"flax.nnx.List", "flax.nnx.data", "builtins.tuple", "builtins.list"})
 _METHODS = frozenset({"item", "tolist", "__array__", "tobytes", "block_until_ready"})

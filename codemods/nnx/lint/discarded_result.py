@@ -184,7 +184,7 @@ def _all_dropped(context: Context, function: FunctionFacts, place: int | None, p
         return  # a body of a scan, or what is differentiated
     makers = {root.node for root in roots}
     calls = [event for event in context.flow.sites.callers(function) if event.node not in makers]
-    if not all(_dropped(context, event, place) for event in calls):
+    if not all(_dropped(context, event, place) for event in calls) or _anew(context, function, place, calls):
         return
     for event in calls:
         given = argument(event.node, position(param), param.name)
@@ -207,6 +207,30 @@ def _all_dropped(context: Context, function: FunctionFacts, place: int | None, p
         )
 
 
+def _anew(context: Context, function: FunctionFacts, place: int | None, calls: list[CallEvent]) -> bool:
+    """Say whether each round is to begin with the same: it adapts to one task of many, or what the step returns beside
+    the new parameters is computed with these."""
+    if _ADAPTING.search(function.name) or any(_for_tasks(event) for event in calls):
+        return True
+    returned = function.returns[0]
+    if place is None or not isinstance(returned, Sequence):
+        return False
+    new, others = returned.items[place], [one for i, one in enumerate(returned.items) if i != place]
+    return any(isinstance(one, Call) and new in one.args for one in others)
+
+
+def _for_tasks(event: CallEvent) -> bool:
+    """Say whether a call stands in a loop over tasks, episodes of few-shot learning, seeds or the like."""
+    targets = [loop.target for loop in event.loops if isinstance(loop, ast.For)]
+    words = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return any(_TASKS.fullmatch(word) for word in words)
+
+
+_ADAPTING = re.compile(r"adapt|inner|maml|fine_?tun|few_?shot|look_?ahead|virtual|tentative|probe|candidate|trial")
+_TASKS = re.compile(
+    r"_?(meta_?)?(tasks?|support|query|client|worker|user|candidate|trial|seed|fold|lr|rate|eta|alpha)s?"
+    r"(_(id|idx|index|batch|set|x|y|data|key|rng))?"
+)
 _OTHER_AIMS = re.compile("bench|profil|time|warm|eval|valid|test|measure|compile|example|check")
 
 

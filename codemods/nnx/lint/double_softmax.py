@@ -16,7 +16,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, foreign, resolved
 from codemods.nnx.lint.syntax import argument, entry_word
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Choice, Item, Param, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Item, Param, Ref, Sequence, Unknown, Value
 
 _SOFTMAX, _SIGMOID = frozenset({"softmax"}), frozenset({"sigmoid", "softmax", "expit"})
 _LOSSES = {
@@ -161,8 +161,10 @@ def squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str]
     if isinstance(bound.value, Item) and isinstance(bound.value.base, Sequence):  # of several names at once
         bound = flow.resolve(bound)
     value = bound.value
+    place: Value | None = None
     while True:
         if isinstance(value, Item | Attr) and not isinstance(value, Ref):
+            place = value.index if isinstance(value, Item) else None
             value = value.base
         elif isinstance(value, Unknown) and isinstance(value.node, ast.Subscript):
             inner = scope.module.values.get(value.node.value)
@@ -189,11 +191,20 @@ def squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str]
         return squashed(context, flow.with_value(bound, value.args[0]), scope, words, depth + 1)
     if name:
         return last(name) if name.startswith(_HOMES) and last(name) in words else ""
-    results = _results(context, bound, value)
+    results = [_picked(one, flow.resolve(one), place) for one in _results(context, bound, value)]
     found = [squashed(context, r, _scope(r, scope), words, depth + 1) for r in results]
     if found:
         return found[0] if all(found) else ""
     return _sequential(context, bound, value, words)
+
+
+def _picked(written: Bound, result: Bound, place: Value | None) -> Bound:
+    """Return the result that is taken of several: the first of ``return logits, state``."""
+    if isinstance(result.value, Sequence) and isinstance(place, Const) and isinstance(place.value, int):
+        items = result.value.items
+        if -len(items) <= place.value < len(items):
+            return Bound(items[place.value], result.frame)
+    return written
 
 
 def _results(context: Context, bound: Bound, value: Call) -> list[Bound]:

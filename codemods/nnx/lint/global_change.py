@@ -43,6 +43,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue
                 if _counts(name) and not _tainted(context, node, function.scope):
                     continue  # counts compilations, as the name says
+                if _locked(context, node, function.scope) and not _tainted(context, node, function.scope):
+                    continue
                 if name not in outer and _used_within(context, name, node, function):
                     continue  # every compilation binds it before it is read
                 # neither is what is loaded once, on first use
@@ -82,6 +84,14 @@ def _used_within(context: Context, name: str, node: ast.stmt, function: Function
 def _declares(tree: ast.Module, name: str) -> bool:
     """Say whether a file has a global of its own of that name, which a function declares."""
     return any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(tree))
+
+
+def _locked(context: Context, node: ast.AST, scope: Scope) -> bool:
+    """Say whether a lock is held, as for what threads of the host keep: a cache, and how often it was of use."""
+    return any(
+        isinstance(block, ast.With) and any("lock" in ast.unparse(item.context_expr).lower() for item in block.items)
+        for block, _ in context.bodies.paths(scope).get(node, ())
+    )
 
 
 def _counts(name: str) -> bool:
@@ -247,7 +257,7 @@ def _entries(context: Context, function: FunctionFacts, tracing: Tracing) -> Ite
         told = isinstance(target.slice.value, str) and _PROGRESS.search(target.slice.value)
         if not told and (_numbers(node, tracing) or not _used(context, function, target, node)):
             continue  # it may count compilations, or number the parts of one
-        if _restored(context, function, target, node):
+        if _restored(context, function, target, node) or _locked(context, node, function.scope):
             continue
         changed.add(text)
         yield finding(

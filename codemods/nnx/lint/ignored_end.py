@@ -8,11 +8,14 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.advantage_across import values_across
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, entry_word, operands
+from codemods.nnx.nodes import last_word
+from codemods.nnx.source import Source
 
 _END = re.compile(r"^(batch_|b_)?(dones?|terminals?|terms?|terminated|terminations?)(_batch)?$", re.I)
 _REWARD = re.compile(r"^(batch_|b_)?(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
@@ -37,6 +40,22 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the value of the next state counts behind the end of an episode too: `{ends[0]}` is never used",
                 f"leave it out there: reward + gamma * (1 - {ends[0]}) * value",
             )
+    yield from _of_advantages(context)
+
+
+def _of_advantages(context: Context) -> Iterator[Finding]:
+    """Yield the errors of a sum of advantages that alone goes on behind the end of an episode."""
+    told: set[ast.AST] = set()
+    for scope, node, value in values_across(context):
+        if node not in told:
+            told.add(node)
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"`{value}` counts behind the end of an episode too: only the sum of later errors is left out there",
+                f"leave it out too: reward + gamma * (1 - done) * {value}",
+            )
 
 
 def _field_unread(context: Context, node: ast.BinOp, body: ast.AST) -> list[str]:
@@ -50,13 +69,28 @@ def _field_unread(context: Context, node: ast.BinOp, body: ast.AST) -> list[str]
         if any(_END.search(entry_word(n)) for n in module.source.of_type(ast.Attribute, ast.Subscript)):
             return []
         if isinstance(reward, ast.Attribute):
-            records = [set(cls.fields) for cls in module.classes]
+            records = [set(cls.fields) for cls in module.classes] + _named_tuples(module.source)
         else:
             records = [{str(constant(key)) for key in one.keys} for one in module.source.of_type(ast.Dict)]
         for names in records:
             if word in names and any(_NEXT.search(name) for name in names):
                 found |= {name for name in names if _END.search(name)} or {""}
     return sorted(found) if "" not in found else []
+
+
+def _named_tuples(source: Source) -> list[set[str]]:
+    """Return the fields of each record that ``namedtuple("Step", "obs reward")`` or ``NamedTuple`` makes."""
+    found: list[set[str]] = []
+    for node in source.of_type(ast.Call) if source.mentions(b"amed") else ():
+        if last_word(node.func) not in {"namedtuple", "NamedTuple"} or len(node.args) < 2:
+            continue
+        fields = node.args[1]
+        if isinstance(fields, ast.List | ast.Tuple):
+            firsts = (one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one for one in fields.elts)
+            found.append({str(constant(one)) for one in firsts})
+        elif isinstance(text := constant(fields), str):
+            found.append(set(text.replace(",", " ").split()))
+    return found
 
 
 _NEXT = re.compile(r"next|s_?prime|s2|obs2|_tp1|^s1$", re.I)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
@@ -33,7 +33,10 @@ def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, CallEvent,
         if root.partial or function in told or function.scope.module not in context.asked or in_test(root.scope):
             continue
         param = _differentiated(root)
-        if param is None or param.name.startswith(_UNUSED) or _read(function, param):
+        if param is None or param.name.startswith(_UNUSED):
+            continue
+        if _read(function, param):
+            yield from _wasted(context, root, param)
             continue
         told.add(function)
         found = next(_runs(context, root, function, 0, {function}), None)
@@ -52,6 +55,53 @@ def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, CallEvent,
         )
 
 
+def _wasted(context: Context, root: Root, param: Param) -> Iterator[tuple[FunctionFacts, CallEvent, str, str]]:
+    """Yield the call of a model by a loss that reads its argument only for results which nobody takes."""
+    function = root.function
+    dead, names = _dead(function)
+    if not dead or _read(function, param, dead):
+        return
+    for call in context.bodies.calls.get(function.scope, ()):
+        if any(isinstance(n, ast.Name) and n.id == param.name for n in ast.walk(call.node.func)) and call.node in dead:
+            yield (
+                function,
+                call,
+                f"the loss never uses `{names[0]}`, all that it makes of `{param.name}`, for which the gradient is "
+                "taken: it is zero",
+                f"use `{names[0]}` in the loss, instead of what is taken from elsewhere",
+            )
+            return
+
+
+def _dead(function: FunctionFacts) -> tuple[set[ast.AST], list[str]]:
+    """Return all parts of the values that a function binds to names which nothing reads, and these names."""
+    bound: list[tuple[set[str], ast.expr]] = []
+    kept: set[str] = set()
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            kept.update(node.names)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            elements = target.elts if isinstance(target, ast.Tuple) else [target]
+            if all(isinstance(one, ast.Name) for one in elements):
+                bound.append(({one.id for one in elements if isinstance(one, ast.Name)}, node.value))
+    dead: set[ast.AST] = set()
+    names: list[str] = []
+    before = -1
+    while before != len(dead):
+        before = len(dead)
+        loaded = {
+            n.id
+            for n in ast.walk(function.node)
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store) and n not in dead
+        }
+        for targets, value in bound:
+            if value not in dead and not targets & (loaded | kept):
+                dead.update(ast.walk(value))
+                names += sorted(targets)
+    return dead, names
+
+
 def _differentiated(root: Root) -> Param | None:
     """Return the parameter with respect to which a gradient is taken, if it is one."""
     function = root.function
@@ -66,10 +116,10 @@ def _differentiated(root: Root) -> Param | None:
     return wanted[0] if len(wanted) == 1 else None
 
 
-def _read(function: FunctionFacts, param: Param) -> bool:
-    """Say whether a function, or one in it, reads a parameter, other than to set its mode."""
+def _read(function: FunctionFacts, param: Param, besides: Collection[ast.AST] = ()) -> bool:
+    """Say whether a function, or one in it, reads a parameter, other than to set its mode, or in some places."""
     values = function.scope.module.values
-    modes: set[ast.AST] = set()
+    modes: set[ast.AST] = {*besides}
     for node in ast.walk(function.node):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             func = node.value.func

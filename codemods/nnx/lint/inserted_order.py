@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
@@ -229,6 +230,8 @@ def _like(context: Context, source: Bound) -> Bound | None:
     if name == "optax.apply_updates" and whole is None:
         return flow.with_value(made, call.args[0])
     gradient = flow.follow(made, call.callee)
+    if isinstance(gradient.value, Call) and flow.calls.callee_name(gradient) in COMPILING and gradient.value.args:
+        gradient = flow.follow(gradient, gradient.value.args[0])
     if not isinstance(gradient.value, Call) or len(gradient.value.args) != 1 or gradient.value.keywords:
         return None
     of = "jax.grad" if whole is None else "jax.value_and_grad"

@@ -55,6 +55,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if _replaced(context, function.owner, key.name) or _handed_on(context, event) or _while_made(context, function):
             continue
+        if not event.loops and _called_once(context, function):
+            continue
         seen.add((function.owner, key.name))
         yield finding(
             RULE.code,
@@ -63,6 +65,18 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`self.{key.name}` never changes: every call draws the same numbers",
             "keep streams instead, self.rngs = rngs, and take a new key at every call, self.rngs.noise()",
         )
+
+
+def _called_once(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a method is called at one place, once for each object that is made there: ``Trainer(1).run()``."""
+    assert function.owner is not None
+    callers, made = context.flow.sites.callers(function), context.flow.sites.constructions(function.owner)
+    return (
+        len(callers) == 1
+        and not callers[0].loops
+        and bool(made)
+        and all(one.scope is callers[0].scope and not one.loops for one in made)
+    )
 
 
 def _shuffles(context: Context, function: FunctionFacts, name: str) -> bool:

@@ -13,18 +13,19 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Indexed
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.carried_dict import changed_in_place
 from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, warmed_up, weak_round
 from codemods.nnx.lint.conditions import apart, opposed, told_by_value
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.key_of_state import kept_in_states
 from codemods.nnx.lint.keys import SAME, Use, binds, kept, uses, varies
-from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts
+from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts, in_smoke_test
 from codemods.nnx.lint.lost_draws import lost_in_try
 from codemods.nnx.lint.meant import documented_same, same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import argument, constant, inside, names_in
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
@@ -37,6 +38,7 @@ _PLACES = frozenset({"permutation", "choice", "randint"})
 _HELPERS = 3  # how many functions deep a key is followed that picks orders
 _TIMING = re.compile(r"_*(bench|timeit|autotune)")
 _CLOCKS = frozenset({"perf_counter", "perf_counter_ns", "timer", "default_timer"})
+_BEGINNING = re.compile(r"(^|_)(reset|respawn)(_|$)")  # functions that begin another episode
 _FITTING = re.compile(r"train|update|optimi[sz]er|adam|sgd|fit|loss|grad|learn")
 _LEARNING = re.compile(r"train|step|update|optimi[sz]er|adam|sgd|fit|loss|rollout")
 _HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
@@ -91,12 +93,38 @@ def reuses(context: Context) -> list[Reuse]:
         if place is not None:
             places.append(place)
     places += _attributes_split_next(context)
+    places += _resets_of_any(context, {place.node for place in places})
     told = {place.node for place in places}
     for event, node, name in kept_in_states(context):
         if event.node not in told and not _timed(context, event.scope):
             message = f"`{ast.unparse(node)}` is the same key in every round: `{name}` gives the same numbers"
             places.append(Reuse(event.scope, event.node, message, "give the next state the other part of the key"))
     return places
+
+
+def _resets_of_any(context: Context, told: set[ast.AST]) -> Iterator[Reuse]:
+    """Yield ``env.reset(key)`` in the body of a loop of JAX, with a key from outside and an object that is not known.
+
+    Every ``reset`` of the project has to draw with its key.
+    """
+    known = context.shared(uses)
+    for event in context.bodies.named("reset"):
+        key = event.value.args[0] if len(event.value.args) == 1 and not event.value.starred else None
+        if event.node in told or event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        if not isinstance(key, Free) or not isinstance(event.value.callee, Attr):
+            continue
+        use = Use(event, key, "reset", event.node.args[0], helper=True)
+        if not _in_each_round(context, use) or kinds_of(context, key, event.scope) != {Kind.KEY}:
+            continue
+        methods = [cls.methods["reset"] for m in context.project.modules for cls in m.classes if "reset" in cls.methods]
+        firsts = [list(method.params.values())[1:2] for method in methods]
+        drawn = [bool(first) and bool(known.get((first[0].function.scope, first[0]))) for first in firsts]
+        if drawn and all(drawn):
+            message = f"`{key.name}` is the same key in every round: every episode begins in the same way"
+            yield Reuse(
+                event.scope, event.node, message, "give each reset a key of its own, as those that scan goes over"
+            )
 
 
 def _attributes_split_next(context: Context) -> Iterator[Reuse]:
@@ -179,6 +207,8 @@ def _of_key(
             if parts:
                 yield Reuse(scope, use.event.node, parts, "split the key into as many as there are rounds")
             continue
+        if _unread_parts(use):
+            continue
         if loops or _in_each_round(context, use) or _handed_on(context, use):
             yield Reuse(
                 scope,
@@ -186,6 +216,21 @@ def _of_key(
                 f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
                 weak=bool(loops) and all(weak_round(context, use, loop) for loop in loops),
             )
+
+
+def _unread_parts(use: Use) -> bool:
+    """Say whether nobody reads what a key is split into."""
+    statement = use.event.statement
+    if last(use.name) != "split" or not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
+        return False
+    stores = [n for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name | ast.Attribute)]
+    names = {n.id for n in stores if isinstance(n, ast.Name)}
+    if len(names) < len(stores) or use.event.scope.function is None or names & use.event.scope.globals:
+        return False
+    return not any(
+        isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
+        for n in ast.walk(use.event.scope.node)
+    )
 
 
 def _said(context: Context, use: Use, before: list[Use]) -> bool:
@@ -524,6 +569,8 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
     if _example(context, one) or _example(context, two) or _made_up(one, two) or _twins(one, two):
         return False
     if any(for_shapes_alone(context, use) or ignored_parts(context, use) for use in (one, two)):
+        return False
+    if in_smoke_test(context, two):
         return False
     return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two))
 
@@ -889,7 +936,9 @@ def _in_step(use: Use, loop: ast.AST) -> bool:
 def _in_each_round(context: Context, use: Use) -> bool:
     """Say whether the body of a loop of JAX draws from a key that comes from outside of it."""
     function, key = use.event.scope.function, use.key
-    if use.helper or function is None or not isinstance(key, Free | Param | Item):
+    if (use.helper and not _BEGINNING.search(use.name)) or function is None:
+        return False
+    if not isinstance(key, Free | Param | Item):
         return False
     while isinstance(key, Item):
         if not isinstance(key.index, Const):

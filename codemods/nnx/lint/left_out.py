@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 
 from codemods.nnx.facts import ModuleFacts
@@ -11,8 +12,31 @@ from codemods.nnx.lint.places import is_test
 from codemods.nnx.lint.unreached import unreached
 from codemods.nnx.options import Options
 from codemods.nnx.rule import MISTAKES
+from codemods.nnx.source import Source
 
 _RAISING = frozenset({"NNX810", "NNX820", "NNX821"})  # what a test that runs shows to be wrong
+
+
+_LINT = ("NNX7", "NNX8", "NNX9")
+_JAX = frozenset({"jax", "flax", "optax", "orbax", "grain"})
+_TORCH = (b"torch.nn", b"torch.optim", b"torch.inference_mode", b"torch.no_grad", b".load_state_dict(")
+
+
+def of_pytorch(source: Source) -> bool:
+    """Say whether a file is code of PyTorch, for which a class of NNX that it names stands where one of PyTorch was.
+
+    Args:
+        source: the source of the file.
+    """
+    if b"torch" not in source.data or not any(word in source.data for word in _TORCH):
+        return False
+    names: set[str] = set()
+    for node in source.nodes:
+        if isinstance(node, ast.Import):
+            names.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add((node.module or "").partition(".")[0])
+    return "torch" in names and not names & _JAX
 
 
 def worth_telling(found: Sequence[Finding], modules: Sequence[ModuleFacts], options: Options) -> list[Finding]:
@@ -25,7 +49,7 @@ def worth_telling(found: Sequence[Finding], modules: Sequence[ModuleFacts], opti
         modules: all modules of the run.
         options: what was asked for.
     """
-    mistakes = [one for one in found if one.code.startswith(MISTAKES)]
+    mistakes = [one for one in found if one.code.startswith(_LINT)]
     if not mistakes:
         return list(found)
     by_path = {module.source.path: module for module in modules}
@@ -38,6 +62,10 @@ def worth_telling(found: Sequence[Finding], modules: Sequence[ModuleFacts], opti
     dropped = {
         one
         for one in mistakes
-        if (module := by_path.get(one.path)) is not None and any(reason(one, module) for reason in reasons)
+        if (module := by_path.get(one.path)) is not None
+        and (
+            module.source.once(of_pytorch)
+            or (one.code.startswith(MISTAKES) and any(reason(one, module) for reason in reasons))
+        )
     }
     return [one for one in found if one not in dropped]

@@ -42,6 +42,34 @@ def for_shapes_alone(context: Context, use: Use) -> bool:
     return all(read in asked for read in reads)
 
 
+def in_smoke_test(context: Context, use: Use) -> bool:
+    """Say whether a use stands in an ``if __name__ == "__main__"`` that makes things and shows their shapes, no more.
+
+    Args:
+        context: the analysis.
+        use: a use of a key.
+    """
+    scope = use.event.scope
+    block = next(
+        (one for one, _ in context.bodies.paths(scope).get(use.event.node, ()) if isinstance(one, ast.If)), None
+    )
+    if scope.function is not None or block is None or not ast.unparse(block.test).startswith("__name__ == "):
+        return False
+    shown = False
+    for statement in block.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom):
+            continue
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or last_word(call.func) != "print" or not isinstance(call.func, ast.Name):
+            return False
+        asked = {inner for n in ast.walk(call) if _of_shape(n) for inner in ast.walk(n)}
+        read = {n for one in (*call.args, *call.keywords) for n in ast.walk(one) if isinstance(n, ast.Name)}
+        if not read <= asked:
+            return False
+        shown = shown or bool(read)
+    return shown
+
+
 def _of_shape(node: ast.AST) -> bool:
     """Say whether an expression takes the shapes of what stands in it: also ``jax.tree.map(jnp.shape, tree)``."""
     if isinstance(node, ast.Attribute):

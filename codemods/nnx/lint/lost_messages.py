@@ -1,4 +1,4 @@
-"""NNX940: messages along the edges of a graph, of which each node keeps one."""
+"""NNX940: messages along the edges of a graph, or shares of particles, of which each node or cell keeps one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import operand
+from codemods.nnx.lint.many_to_one import may_repeat
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import in_test, written
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Const, Item, Param, Unknown, Value
@@ -35,6 +36,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("set"):
         if event.scope.module not in context.asked or len(event.value.args) != 1 or in_test(event.scope):
             continue
+        if _shares(context, event):
+            yield _found(event)
+            continue
         place = _place(event)
         if place is None or any(k.arg == "unique_indices" for k in event.node.keywords):
             continue
@@ -48,13 +52,66 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if not twice and _each_once(context, index, event.scope):
             continue
-        yield finding(
-            RULE.code,
-            event.scope,
-            event.node,
-            "an index that comes more than once is set more than once, and only one of its values is left",
-            "use .at[...].add(...) to sum them, or jax.ops.segment_sum",
-        )
+        yield _found(event)
+
+
+def _found(event: CallEvent) -> Finding:
+    return finding(
+        RULE.code,
+        event.scope,
+        event.node,
+        "an index that comes more than once is set more than once, and only one of its values is left",
+        "use .at[...].add(...) to sum them, or jax.ops.segment_sum",
+    )
+
+
+def _shares(context: Context, event: CallEvent) -> bool:
+    """Say whether the shares that many particles have in their cells are set: ``.at[left].set(mass * (1 - part))``."""
+    callee, func = event.value.callee, event.node.func
+    at = callee.base if isinstance(callee, Attr) else None
+    node = func.value if isinstance(func, ast.Attribute) else None
+    if not isinstance(at, Item) or not isinstance(at.base, Attr) or at.base.name != "at":
+        return False
+    if not isinstance(node, ast.Subscript) or any(k.arg == "unique_indices" for k in event.node.keywords):
+        return False
+    cells = [n for n in ast.walk(node.slice) if isinstance(n, ast.Name)]
+    parts = [n for n in ast.walk(event.node.args[0]) if isinstance(n, ast.Name)]
+    if not any(_fraction(context, part, {cell.id for cell in cells}, event.scope) for part in parts):
+        return False
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    values = [event.scope.module.values.get(one) for one in indices]
+    return _begun(context, event, at.base.base) and all(
+        one is not None and may_repeat(context, context.flow.here(one, event.scope)) for one in values
+    )
+
+
+def _fraction(context: Context, name: ast.Name, cells: set[str], scope: Scope) -> bool:
+    """Say whether a variable is the part of a position behind the edge of its cell: ``place - left``."""
+    made = written(context, name, scope)
+    return (
+        isinstance(made, ast.BinOp)
+        and isinstance(made.op, ast.Sub)
+        and isinstance(made.right, ast.Name)
+        and made.right.id in cells
+    )
+
+
+def _begun(context: Context, event: CallEvent, target: Value) -> bool:
+    """Say whether an array was made of zeros, before what was put into it with ``at``."""
+    for source in context.sources.originals(context.flow.here(target, event.scope)):
+        made = source.value
+        while isinstance(made, Call) and isinstance(made.callee, Attr) and made.callee.name in {"set", "add"}:
+            base = made.callee.base
+            inner = base.base if isinstance(base, Item) else None
+            if not isinstance(inner, Attr) or inner.name != "at":
+                return False
+            made = inner.base
+        if (
+            not isinstance(made, Call)
+            or context.flow.calls.callee_name(context.flow.with_value(source, made)) not in _EMPTY
+        ):
+            return False
+    return True
 
 
 def _place(event: CallEvent) -> tuple[Value, ast.expr] | None:

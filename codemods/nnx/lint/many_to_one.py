@@ -50,6 +50,16 @@ def may_repeat(context: Context, bound: Bound) -> bool:
     return _repeats(context, bound, 0)
 
 
+def in_order(context: Context, bound: Bound) -> bool:
+    """Say whether a value may come from numbers that are all different, or in order.
+
+    Args:
+        context: the analysis.
+        bound: the value in its activation.
+    """
+    return _ordered(context, bound)
+
+
 def has_axes(context: Context, bound: Bound) -> bool:
     """Say whether a value is an array with one axis at least, whatever is computed from it in the rounds of a loop.
 

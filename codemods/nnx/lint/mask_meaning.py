@@ -11,7 +11,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.padding_test import compared_padding
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Const, Item, Sequence, Unknown
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Sequence, Unknown, Value
 
 _SAME = frozenset({"array", "asarray", "astype", "bool_", "broadcast_to", "expand_dims", "rearrange", "repeat"}
                   | {"reshape", "squeeze", "swapaxes", "tile", "transpose"})  # fmt: skip
@@ -134,16 +134,44 @@ def _of_padding(tells: bool | None) -> Meaning | None:
 
 def _triangle(context: Context, mask: Bound, made: Call, word: str) -> Meaning | None:
     """Return what a triangle of ones is true for; None if it also takes in, or leaves out, the positions themselves."""
+    return Meaning(BEHIND, word == "tril") if _diagonal(context, mask, made) == (0 if word == "tril" else 1) else None
+
+
+def _diagonal(context: Context, mask: Bound, made: Call) -> int | None:
+    """Return the number of the diagonal that a triangle of ones ends at; None if it is not known."""
     shift = made.argument(1, "k")
     k = context.flow.follow(mask, shift).value if shift is not None else Const(0)
     ones = context.flow.follow(mask, made.args[0]) if made.args else None
     if ones is None or not isinstance(ones.value, Call) or not isinstance(k, Const) or not isinstance(k.value, int):
         return None
-    if context.flow.calls.callee_name(ones).rpartition(".")[2] not in {"ones", "full", "ones_like"}:
-        return None
-    if k.value != (0 if word == "tril" else 1):
-        return None
-    return Meaning(BEHIND, word == "tril")
+    name = context.flow.calls.callee_name(ones)
+    return k.value if name.rpartition(".")[2] in {"ones", "full", "ones_like"} else None
+
+
+def is_upper_half(context: Context, mask: Bound) -> bool:
+    """Say whether a mask is ``jnp.triu`` of ones with the positions themselves, also as another type.
+
+    Args:
+        context: the analysis.
+        mask: the mask.
+    """
+    value = mask.value
+    if not isinstance(value, Call) or value.starred:
+        return False
+    home, _, word = context.flow.calls.callee_name(mask).rpartition(".")
+    if home in {"jax.numpy", "numpy"}:
+        if word == "triu":
+            return _diagonal(context, mask, value) == 0
+        return word in _SAME_PLACES and bool(value.args) and _upper(context, mask, value.args[0])
+    method = value.callee if isinstance(value.callee, Attr) and not home else None
+    return method is not None and method.name == "astype" and _upper(context, mask, method.base)
+
+
+def _upper(context: Context, mask: Bound, part: Value) -> bool:
+    return is_upper_half(context, context.flow.follow(mask, part))
+
+
+_SAME_PLACES = frozenset({"array", "asarray", "bool_"})
 
 
 def _computed(context: Context, mask: Bound, node: ast.AST, home: Scope, depth: int) -> Meaning | None:

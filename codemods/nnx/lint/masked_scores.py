@@ -11,11 +11,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.mask_meaning import OVER_QUERIES, Meaning, meaning, over_queries
+from codemods.nnx.lint.mask_meaning import BEHIND, OVER_QUERIES, Meaning, is_upper_half, meaning, over_queries
 from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.places import foreign, formula_of, in_test, written
 from codemods.nnx.lint.syntax import argument, constant, names_in, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Unknown
 
 _MASK = re.compile(r"(\w+_)?mask")
@@ -44,7 +45,7 @@ def _of_where(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, st
     if not _is_where(scores):
         return None
     far = [_far(one) for one in scores.args[1:]]
-    mask = _meaning(context, scope, scores.args[0])
+    mask = _meaning(context, scope, scores.args[0]) or _upper_half(context, scope, scores.args[0])
     if mask is None or far[0] is far[1] or mask.seen is not far[0]:
         return None
     return _hidden(mask), "take the other branch where the mask is true"
@@ -165,6 +166,23 @@ def _hidden(mask: Meaning) -> str:
     if mask.seen:
         return "what the mask is true for may be seen, and is what gets hidden here"
     return f"the mask is true for {mask.hides}, and all but those are hidden here"
+
+
+def _upper_half(context: Context, scope: Scope, node: ast.expr) -> Meaning | None:
+    """Return what ``jnp.triu`` is true for with the positions themselves, unless the order is meant to be turned."""
+    value = scope.module.values.get(node)
+    if value is None or scope.module.source.once(_is_turned):
+        return None
+    masks = context.sources.originals(context.flow.here(value, scope))
+    return Meaning(BEHIND, False) if masks and all(is_upper_half(context, one) for one in masks) else None
+
+
+def _is_turned(source: Source) -> bool:
+    return _TURNED.search(source.data) is not None
+
+
+# where the order is turned, or what lies ahead is what is looked at
+_TURNED = re.compile(rb"backward|revers|anti_?causal|right_?to_?left|look_?ahead|suffix|future", re.I)
 
 
 def _meaning(context: Context, scope: Scope, node: ast.expr) -> Meaning | None:

@@ -69,11 +69,15 @@ def _loop(context: Context, event: CallEvent, state: str) -> ast.stmt | None:
             and last_word(node.value.func) in {"scan", "fori_loop", "while_loop"}
         )
         if looped and isinstance(node, ast.stmt) and node.lineno > event.statement.lineno:
-            if paths.get(node) == paths.get(event.statement) and any(
-                isinstance(n, ast.Name) and n.id == state and isinstance(n.ctx, ast.Store) for n in ast.walk(node)
-            ):
+            if paths.get(node) == paths.get(event.statement) and _trains(node, state):
                 return node
     return None
+
+
+def _trains(loop: ast.stmt, state: str) -> bool:
+    """Say whether a loop reads a state and binds it anew; one that nothing reads, as ``_``, is trained nowhere."""
+    used = {type(n.ctx) for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == state}
+    return {ast.Load, ast.Store} <= used
 
 
 def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast.stmt) -> ast.expr | None:

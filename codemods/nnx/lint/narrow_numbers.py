@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.exact_types import ExactTypes
-from codemods.nnx.lint.places import each, foreign, in_test
+from codemods.nnx.lint.places import each, foreign, in_test, written
+from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Param, Sequence
 
@@ -20,7 +22,7 @@ _WITH_NUMBER = {"where": (1, 2), "maximum": (0, 1), "minimum": (0, 1), "add": (0
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    types = ExactTypes(context)
+    types = _Types(context)
     for scope, node in each(context, ast.BinOp):
         source = scope.module.source
         if not isinstance(node.op, ast.Add | ast.Sub) or in_test(scope):
@@ -40,6 +42,41 @@ def _check(context: Context) -> Iterator[Finding]:
             if number is not None and types.node(event.node.args[other], event.scope) == "float16":
                 if abs(number) < 1 and (problem := _half(number)):  # minus infinity is what a mask may well take
                     yield _found(event.scope, event.node.args[place], problem)
+
+
+class _Types(ExactTypes):
+    """Tells the type of what layers give, too, that are made with ``dtype=jnp.float16``."""
+
+    def _call(self, value: Call, scope: Scope, depth: int) -> str:
+        found = super()._call(value, scope, depth)
+        if found or depth > _DEEPEST:
+            return found
+        flow = self._context.flow
+        name = flow.calls.callee_name(flow.here(value, scope))
+        if name == "jax.numpy.linalg.norm" and value.args:
+            return self._kept("square", self.of(value.args[0], scope, depth + 1))
+        if name or not scope.module.source.mentions(b"float16"):
+            return ""
+        kinds = {self._made(one) for one in self._context.sources.originals(flow.here(value.callee, scope))}
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _made(self, layer: Bound) -> str:
+        """Return the type in which a layer computes, as its constructor is told; empty if it is not."""
+        made = layer.value
+        home = self._context.bodies.home(made.node) if isinstance(made, Call) else None
+        if not isinstance(made, Call) or home is None or self._context.flow.calls.callee_name(layer) not in _LAYERS:
+            return ""
+        told = made.keyword("dtype")
+        for one in made.node.keywords:
+            options = written(self._context, one.value, home) if one.arg is None and told is None else None
+            if isinstance(options, ast.Call) and last_word(options.func) == "dict":
+                given = keyword(options, "dtype")
+                told = home.module.values.get(given) if given is not None else None
+        return self._named(told, home)
+
+
+_LAYERS = frozenset(f"flax.nnx.{word}" for word in ("Linear", "LinearGeneral", "Conv", "Einsum", "Embed"))
+_DEEPEST = 6
 
 
 def _operation(types: ExactTypes, node: ast.BinOp, scope: Scope) -> Iterator[Finding]:

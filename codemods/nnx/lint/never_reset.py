@@ -26,7 +26,7 @@ from codemods.nnx.lint.places import (
     unchanged,
     written,
 )
-from codemods.nnx.lint.syntax import argument, innermost_loop, inside, names_in, outermost_loop
+from codemods.nnx.lint.syntax import argument, innermost_loop, inside, keyword, names_in, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Free, Param, Value
 
@@ -62,16 +62,21 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+_STEPS = frozenset({"apply_gradients", "update"})
+
+
 def _sums(context: Context) -> Iterator[Finding]:
     """Yield the updates in every nth round by a sum of gradients that goes on after them."""
-    for event in context.bodies.named("update"):
+    for event in context.bodies.named("update", "apply_gradients"):
         loop = innermost_loop(event)
-        if loop is not None and len(event.node.args) >= 2 and event.scope.module in context.asked:
-            yield from _sums_of(context, event, loop, [event.node.args[1]])
+        grads = keyword(event.node, "grads")
+        given = event.node.args[:2] if len(event.node.args) >= 2 else [] if grads is None else [grads]
+        if loop is not None and given and event.scope.module in context.asked:
+            yield from _sums_of(context, event, loop, given)
     for scope in scopes(context):
         for event in context.bodies.calls.get(scope, ()) if b"update" in scope.module.source.data else ():
             loop = innermost_loop(event)
-            if loop is not None and event.node.args and last_word(event.node.func) != "update":
+            if loop is not None and event.node.args and last_word(event.node.func) not in _STEPS:
                 yield from _sums_of(context, event, loop, event.node.args)
 
 
@@ -87,7 +92,7 @@ def _sums_of(context: Context, event: CallEvent, loop: ast.For | ast.While, give
             continue
         name = ast.unparse(node.targets[0])
         if name in read and _adds(node.value, name) and not _set_back(loop, name):
-            if last_word(event.node.func) != "update" and not _applied(context, event, name):
+            if last_word(event.node.func) not in _STEPS and not _applied(context, event, name):
                 continue
             yield finding(
                 RULE.code,

@@ -67,11 +67,12 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _for_numpy(context: Context, event: CallEvent) -> bool:
-    """Say whether a call stands where something is an array of NumPy: callers that trace give no such thing."""
+def _for_numpy(context: Context, event: CallEvent, depth: int = 0) -> bool:
+    """Say whether a call stands where something is an array of NumPy, or the backend is NumPy, as where traced
+    code calls its function: callers that trace give no such thing."""
     node: ast.AST = event.node
     scope: Scope | None = event.scope
-    while scope is not None and scope.function is not None:
+    while scope is not None:
         for block, arm in context.bodies.paths(scope).get(node, ()):
             test = block.test if isinstance(block, ast.If) and arm == "body" else None
             if isinstance(test, ast.Call) and last_word(test.func) == "isinstance" and len(test.args) == 2:
@@ -79,8 +80,30 @@ def _for_numpy(context: Context, event: CallEvent) -> bool:
                 found = context.flow.resolve(context.flow.here(kind, scope)).value if kind is not None else None
                 if isinstance(found, Ref) and found.name == "numpy.ndarray":
                     return True
+            if isinstance(block, ast.If) and _numpy_arm(block.test) == arm:
+                return True
         node, scope = scope.node, scope.parent
-    return False
+    function = event.scope.function
+    callers = callers_of(context, function) if function is not None and depth == 0 else []
+    tracing = [caller for caller in callers if caller.scope.function in context.traced]
+    return bool(tracing) and all(_for_numpy(context, caller, 1) for caller in tracing)
+
+
+def _numpy_arm(test: ast.expr) -> str:
+    """Return the arm of a test that runs where NumPy is the backend: the second of ``if backend == "jax"``, or of
+    ``if HAS_JAX``."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return "body" if _numpy_arm(test.operand) == "orelse" else ""
+    if isinstance(test, ast.Name):
+        return "orelse" if test.id.lower().strip("_") in _AVAILABLE else ""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
+        other = test.comparators[0]
+        if isinstance(other, ast.Constant):
+            return {"numpy": "body", "np": "body", "jax": "orelse"}.get(str(other.value), "")
+    return ""
+
+
+_AVAILABLE = frozenset({"has_jax", "have_jax", "jax_available", "use_jax", "using_jax"})
 
 
 def _on_host(context: Context, scope: Scope, depth: int = 0) -> bool:

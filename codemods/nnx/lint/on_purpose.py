@@ -13,14 +13,18 @@ _SAID = re.compile(
     r"|wrong|incorrect|mistakes?|not allowed|bad (idea|practice|example|way)|out[- ]of[- ]bounds?"
     r"|(do|does|did|will|would|wo|should)(n'?t| not) (work|do|be done)"
     r"|(raise|throw|cause|give|produce|get|lead to|result in)(s|ed|d|ing)? (an? )?([\w-]+ ){0,2}(error|exception)s?"
-    r"|(gives?|gets?|leads? to|results? in) the same (result|value|number)s?)\b",
+    r"|(gives?|gets?|leads? to|results? in) the same (result|value|number)s?"
+    r"|same (inputs?|arguments?|keys?|seeds?)\b.*\bsame (results?|outputs?|values?|numbers?))\b",
     re.IGNORECASE,
 )
 _TOY = re.compile(
     r"(f|g|h|fn|fun|func|foo|bar|baz|func\w?\d|f\d|\w*impure\w*|\w*side_effect\w*|bad_\w+|wrong_\w+|broken_\w+|toy_\w+"
     r"|(not|non)_?diff\w*)"
 )
+# notebooks that are about mistakes
+_ABOUT = re.compile(r"sharp[ _-]?(bits?|edges?)|gotchas?|pitfalls?|common[ _-](mistakes|errors)", re.IGNORECASE)
 _DEFINED = re.compile(r"(\s*)(?:async )?def (\w+)")
+_COUNTER = re.compile(r"class Counter\b")
 _RANDOM = ("NNX773", "NNX83")
 _COMMENT = re.compile(r"^\s*#(?!\s*(%%|\+))|(?<=\s)#\s")
 
@@ -34,11 +38,15 @@ def on_purpose(source: Source, finding: Finding) -> bool:
     """
     if not source.cell_starts:
         return False
+    if _ABOUT.search(source.path.replace("\\", "/").rpartition("/")[2]):
+        return True
     lines = source.data.decode().splitlines()
     first = source.position(finding.start)[0]
     last = source.position(max(finding.start, finding.end - 1))[0]
     place = bisect_right(source.cell_starts, first)
     begin = source.cell_starts[place - 1] if place else 1
+    if finding.code == "NNX804" and any(_COUNTER.match(line) for line in lines[begin - 1 : first]):
+        return True  # the counter that shows what a side effect is
     if not finding.code.startswith(_RANDOM) and _TOY.fullmatch(_function(lines[begin - 1 : first])):
         return True  # of a tutorial
     beside = list(range(first, last + 1))

@@ -1,4 +1,4 @@
-"""NNX925: two parts of a loss of which one has the wrong sign: a divergence, or an entropy."""
+"""NNX925: two parts of a loss of which one has the wrong sign: a divergence, an entropy, or a volume."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.arrays import ELEMENTWISE_LOSSES
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.flow_volumes import wrong_volumes
 from codemods.nnx.lint.places import each, formula_of, in_test, resolved
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import constant, entry_word, one_of, operands
@@ -58,6 +59,15 @@ def _check(context: Context) -> Iterator[Finding]:
             else:
                 continue
             yield finding(RULE.code, scope, term, words, help)
+    for scope, volume, density in wrong_volumes(context):
+        yield finding(
+            RULE.code,
+            scope,
+            volume,
+            f"`{ast.unparse(volume)}` is the volume of the other direction: the density does not add up to one",
+            "return the logarithm of what this function multiplies by: minus the sum, where it divides by exp",
+            related=[(density, "added here")],
+        )
 
 
 def _sums(context: Context) -> Iterator[tuple[Scope, list[tuple[ast.expr, int]]]]:
@@ -297,11 +307,12 @@ def loss_fn(logits, log_prob, advantages):
 RULE = lint_rule(
     "NNX925",
     "part-with-wrong-sign",
-    "a divergence that is taken off the error of a VAE, or an entropy that is added to the loss of a policy",
+    "a divergence, an entropy, or the volume of a flow with the wrong sign beside the other part",
     why="""\
 `1 + logvar - mean**2 - exp(logvar)` is minus twice the divergence of a VAE's code. Without the minus in front of it the
 loss has no lower bound: it rewards codes far from the prior. The entropy of a policy is a bonus; added to a loss it is
-fined, and the policy stops trying early.
+fined, and the policy stops trying early. The density of a flow adds the volume of the step that leads to the base, and
+takes off that of the step which leads away from it.
 """,
     source="Kingma and Welling 2014, appendix B; Mnih et al. 2016; measured: the loss falls without bound",
     severity="error",

@@ -83,7 +83,8 @@ def _relative(context: Context, source: Bound, depth: int) -> bool:
     if isinstance(value, Call):
         name = context.flow.calls.callee_name(source)
         if name == "os.path.join" and len(value.args) > 1:
-            if value.starred or not all(map(_is_piece, value.node.args[1:], value.args[1:])):
+            rest = zip(value.node.args[1:], value.args[1:], strict=False)
+            if value.starred or not all(_joined(context, source, node, part, depth) for node, part in rest):
                 return False
         elif not (name in _PATHS or name in {"builtins.str", "os.fspath"}) or len(value.args) != 1:
             return False
@@ -98,12 +99,21 @@ def _relative(context: Context, source: Bound, depth: int) -> bool:
                         begin = context.flow.with_value(source, module.values[first.value])
                         return relative(context, begin, depth + 1)
             return isinstance(first, ast.Constant) and _starts(first.value)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add) and _piece(node.right):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
             for module in context.project.modules:
                 if node.left in module.values:
+                    right = module.values.get(node.right)
+                    known = _piece(node.right) or (right and _joined(context, source, node.right, right, depth))
+                    if isinstance(node.op, ast.Div) and not known:
+                        return False
                     left = context.flow.with_value(source, module.values[node.left])
                     return relative(context, left, depth + 1)
     return False
+
+
+def _joined(context: Context, source: Bound, node: ast.expr, value: Value, depth: int) -> bool:
+    """Say whether a part of a path is none that starts anew, also one that the callers give."""
+    return _is_piece(node, value) or relative(context, context.flow.with_value(source, value), depth + 1)
 
 
 def _starts(text: object) -> bool:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.many_to_one import has_axes, is_number, may_repeat
+from codemods.nnx.lint.many_to_one import has_axes, in_order, is_number, may_repeat
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence, Unknown, Value
 
 _METHODS = {"+": "add", "-": "subtract", "*": "multiply", "maximum": "max", "minimum": "min"}
 _OPERATIONS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
@@ -33,7 +36,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if changed is None:
             continue
         operation, other = changed
-        if _reads(event.scope, other, array, 0) or not _several(context, index, event.scope):
+        if _reads(event.scope, other, array, 0):
+            continue
+        if not _several(context, index, event.scope) and not _counted(context, event, array, index, operation, other):
             continue
         if operation == "*" and not _axes(context, other, event.scope):
             continue  # as much for every item, whichever is picked twice
@@ -97,6 +102,8 @@ def _same(value: Value | None, array: Value, index: Value) -> bool:
 
 def _alike(one: Value, two: Value) -> bool:
     """Say whether two values are one: of tuples and slices that are written twice, whether their parts are."""
+    if one is two:
+        return True
     if isinstance(one, Sequence) and isinstance(two, Sequence):
         return len(one.items) == len(two.items) and all(map(_alike, one.items, two.items))
     if isinstance(one, Unknown) and isinstance(two, Unknown) and isinstance(one.node, ast.Slice):
@@ -142,6 +149,57 @@ def _several(context: Context, index: Value, scope: Scope) -> bool:
             return False
         found = True
     return found
+
+
+# what counts how often something comes
+_COUNTS = re.compile(
+    r"(^|_)(counts?|cnts?|counter|hist(ogram)?|freqs?|frequenc(y|ies)|occurrences|tally|visits?)(_|\d*$)"
+)
+
+
+def _counted(context: Context, event: CallEvent, array: Value, index: Value, operation: str, other: ast.expr) -> bool:
+    """Say whether one is added for each item of an array of indices to what counts how often each comes."""
+    func = event.node.func
+    at = func.value if isinstance(func, ast.Attribute) else None
+    named = at.value.value if isinstance(at, ast.Subscript) and isinstance(at.value, ast.Attribute) else None
+    if operation != "+" or constant(other) not in (1, 1.0) or named is None:
+        return False
+    if not _COUNTS.search(last_word(named).lower()):
+        return False
+    items = index.items if isinstance(index, Sequence) and isinstance(index.node, ast.Tuple) else (index,)
+    bounds = [context.flow.here(_picked(one), event.scope) for one in items if not _whole(one)]
+    return any(_sliced(one) or has_axes(context, one) for one in bounds) and not any(
+        in_order(context, one) for one in bounds
+    )
+
+
+def _picked(value: Value) -> Value:
+    """Return the entry of a tuple that a value is, as after ``a, b = x, y``."""
+    index = value.index if isinstance(value, Item) else None
+    if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(index, Const):
+        if isinstance(index.value, int) and index.value < len(value.base.items):
+            return value.base.items[index.value]
+    return value
+
+
+def _whole(index: Value) -> bool:
+    """Say whether an index is a number, or all of an axis."""
+    return isinstance(index, Const) or _is_slice(index)
+
+
+def _sliced(bound: Bound) -> bool:
+    """Say whether a value has an axis: a part of an array from one place to another, or an array of a comprehension."""
+    value = bound.value
+    if isinstance(value, Call):
+        return last_word(value.node.func) in {"array", "asarray"} and any(
+            isinstance(one, Comprehension) for one in value.args
+        )
+    picked = value.index if isinstance(value, Item) else None
+    return any(_is_slice(one) for one in (picked.items if isinstance(picked, Sequence) else (picked,)))
+
+
+def _is_slice(index: Value | None) -> bool:
+    return isinstance(index, Unknown) and isinstance(index.node, ast.Slice)
 
 
 def _array(context: Context, value: Value, scope: Scope) -> bool:

@@ -25,7 +25,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*words):
         if in_test(event.scope) or not _restores(context, event) or context.bodies.guarded(event.node, event.scope):
             continue
-        if _just_saved(context, event) or _no_model(context, event):
+        if _just_saved(context, event) or _no_model(context, event) or _in_place(event):
             continue
         statement = event.statement
         if not event.used:
@@ -59,6 +59,17 @@ def _again(context: Context, event: CallEvent) -> bool:
         and ast.dump(other.node.args[0]) == ast.dump(first)
         for other in context.bodies.calls.get(event.scope, ())
     )
+
+
+def _in_place(event: CallEvent) -> bool:
+    """Say whether a call restores iterators of Grain alone, which changes them: ``PyGrainCheckpointRestore``."""
+    asked = [
+        node
+        for argument in (*event.node.args, *event.node.keywords)
+        for node in ast.walk(argument)
+        if isinstance(node, ast.Call) and last_word(node.func).endswith("Restore")
+    ]
+    return bool(asked) and all("grain" in ast.unparse(node.func).lower() for node in asked)
 
 
 _SAVED = frozenset({"print", "info", "wait_until_finished"})

@@ -1,4 +1,4 @@
-"""NNX947: weights or averages of half precision that are moved by steps which it rounds away."""
+"""NNX947: weights, averages or counts of half precision that are moved by steps which it rounds away."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from codemods.nnx.lint.learning_rates import greatest_rate
 from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, formula_of, in_test
+from codemods.nnx.lint.rounded_counts import rounded_counts
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.values import Attr, Function, Ref, Unknown, Value
 
@@ -52,6 +53,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 place,
                 f"the average is kept in half precision: {share:.1g} of a difference is lost in its rounding",
                 "keep it in float32: jax.tree.map(lambda p: p.astype(jnp.float32), params)",
+            )
+    for scope, node, exact in rounded_counts(context):
+        if node not in told:
+            told.add(node)
+            yield _found(
+                (scope, node),
+                f"this count is kept in half precision, which tells whole numbers apart up to {exact} only",
+                "count in integers: jnp.zeros((), jnp.int32)",
             )
 
 

@@ -13,6 +13,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.lint.augmented_alike import augmented_alike
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.moved_alike import moved_alike
@@ -587,6 +588,9 @@ def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
     if len(unmapped) == len(params):
         return None
     if alike := moved_alike(context, root, unmapped, [p for p in params if p not in unmapped]):
+        return alike, "key"
+    drawing = [p for p in unmapped if _draws_with(context, p, function, 0)]
+    if alike := augmented_alike(context, root, drawing, [p for p in params if p not in unmapped]):
         return alike, "key"
     called = {event.value.callee for event in context.bodies.calls.get(function.scope, ()) if event.value.args}
     for param in unmapped:

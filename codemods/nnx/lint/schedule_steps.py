@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.batch_loops import steps_of_loop
@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, written
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -34,6 +34,15 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, _WORD):
         if not name.startswith("optax.") or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
+        if _without_warmup(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                argument(event.node, 3, "decay_steps") or event.node,
+                "decay_steps counts the warmup: with the warmup taken off, the rate is at its end that much too early",
+                "give all steps together: decay_steps=total_steps",
+            )
+            continue
         warmup = the_number(context, event.value.argument(2, "warmup_steps"), event.scope)
         steps = the_number(context, event.value.argument(3, "decay_steps"), event.scope)
         if warmup is not None and steps is not None and steps <= warmup:
@@ -44,6 +53,25 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"decay_steps counts the warmup: of {steps:g} steps {warmup:g} are warmup, and none is left",
                 "give all steps together: decay_steps=warmup_steps + ...",
             )
+
+
+def _without_warmup(context: Context, event: CallEvent) -> bool:
+    """Say whether the steps of a schedule are a difference by those of its warmup: ``total - warmup``."""
+    warmup, steps = argument(event.node, 2, "warmup_steps"), argument(event.node, 3, "decay_steps")
+    if warmup is None or steps is None or constant(warmup) is not None:
+        return False
+    whole = written(context, steps, event.scope)
+    while isinstance(whole, ast.Call) and last_word(whole.func) in {"int", "max"} and whole.args:
+        whole = next((one for one in whole.args if isinstance(one, ast.BinOp)), whole.args[0])
+    if not isinstance(whole, ast.BinOp) or not isinstance(whole.op, ast.Sub):
+        return False
+    same = {ast.unparse(warmup), ast.unparse(written(context, warmup, event.scope))}
+    return ast.unparse(whole.right) in same and _ROUNDS_OF_ALL.search(entry_word(whole.left)) is not None
+
+
+_ROUNDS_OF_ALL = re.compile(
+    r"^(num|total|max|n|train|training|all|t)_?.*(steps|iters|iterations|updates)$|^total$", re.I
+)
 
 
 def _epochs(context: Context) -> Iterator[Finding]:

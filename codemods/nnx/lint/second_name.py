@@ -54,6 +54,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _multiplied(context)
     yield from _keyed(context)
     yield from _shallow(context)
+    yield from _adapted(context)
     promising = _promising(context)
     for scope in promising:
         yield from _at_once(context, scope)
@@ -74,6 +75,45 @@ def _check(context: Context) -> Iterator[Finding]:
             if _moves_on(context, node, source, value, scope) or not _model(context, source, scope):
                 continue
             yield _no_copy(context, scope.module.source.text(target), source, scope)
+
+
+def _adapted(context: Context) -> Iterator[Finding]:
+    """Yield the models that are to be adapted to one task after the other, and go on from the task before."""
+    words = (b"learner", b"fast", b"adapted", b"cloned", b"task", b"inner")
+    if not any(any(word in module.source.data.lower() for word in words) for module in context.project.modules):
+        return
+    for scope in scopes(context):
+        if not any(_ADAPTED.search(name) for name in scope.bindings) or in_test(scope):
+            continue
+        for node, target, source in _assigned(context, scope):
+            if not isinstance(target, ast.Name) or not _is_name(source) or not _ADAPTED.search(target.id):
+                continue
+            if _ADAPTED.search(last_word(source)) or _promises(target.id) or not _changed(context, target.id, scope):
+                continue
+            value = scope.module.values.get(source)
+            path = context.bodies.paths(scope).get(node, ())
+            loop = next((outer for outer, _ in reversed(path) if isinstance(outer, ast.For | ast.While)), None)
+            again = isinstance(value, Param) and _kept_again(context, scope, value, 0)
+            if value is None or not (
+                again or (loop is not None and not _moves_on(context, node, source, value, scope))
+            ):
+                continue
+            if _model(context, source, scope):
+                yield _no_copy(context, target.id, source, scope)
+
+
+_ADAPTED = re.compile(r"^((task|inner)_?(model|net|learner|policy)|(fast|adapted|cloned)(_\w+)?|learner)$", re.I)
+
+
+def _changed(context: Context, name: str, scope: Scope) -> bool:
+    """Say whether a body changes the model that a variable holds: by new parameters, or by an optimizer."""
+    return any(
+        last_word(event.node.func) in {"update", "Optimizer", "ModelAndOptimizer"}
+        and bool(event.node.args)
+        and isinstance(event.node.args[0], ast.Name)
+        and event.node.args[0].id == name
+        for event in context.bodies.calls.get(scope, ())
+    )
 
 
 def _handed_back(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:

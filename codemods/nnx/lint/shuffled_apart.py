@@ -19,9 +19,16 @@ from codemods.nnx.values import Call, Param, Value
 _ORDERING = ("permutation", "shuffle", "permuted", "choice", "randint", "integers")
 _PLACES = frozenset({"randint", "integers"})
 _EXAMPLES = re.compile(
-    r"(?<![A-Za-z])(xs?|inputs?|images?|imgs?|features?|data|examples?|samples?|texts?|tokens?)(?![A-Za-z])", re.I
+    r"(?<![A-Za-z])(xs?|inputs?|images?|imgs?|features?|feats?|data|examples?|samples?|texts?|tokens?|points?|rows?|"
+    r"sequences?|seqs?|sentences?|windows?|documents?|docs?|questions?|observations?|photos?|clips?|covariates?)"
+    r"(?![A-Za-z])",
+    re.I,
 )
-_LABELS = re.compile(r"(?<![A-Za-z])(ys?|targets?|labels?|classes|outputs?|answers?)(?![A-Za-z])", re.I)
+_LABELS = re.compile(
+    r"(?<![A-Za-z])(ys?|targets?|labels?|classes|outputs?|answers?|tags?|ratings?|outcomes?|responses?|actions?)"
+    r"(?![A-Za-z])",
+    re.I,
+)
 # what begins a generator of numbers anew
 _SEEDING = frozenset({"seed", "set_state", "setstate", "default_rng", "RandomState", "Generator", "Random", "clone"})
 # coordinates, each of which may well be put into an order of its own

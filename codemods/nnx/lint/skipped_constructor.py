@@ -75,12 +75,39 @@ def _missing(
                 return None
         for read in own_reads(context, method):
             readers.setdefault(read.attr, method)
+    asked = _asked(context, cls, parents) if "__call__" in cls.methods else None
     for name, reader in readers.items():
+        if asked is not None and reader.name not in asked:
+            continue  # inherited, of a class with a call of its own, and nobody calls it
         makers = stored.get(name, [])
         if makers and all(maker in constructors for maker in makers):
             if not any(True for _ in context.flow.fields.stores_from_outside(cls, name)):
                 return name, constructors[makers[0]], reader
     return None
+
+
+def _asked(context: Context, cls: ClassFacts, parents: tuple[ClassFacts, ...]) -> set[str]:
+    """Return the names that the class and the files which name it ask objects for, and what those methods ask for.
+
+    The bodies of the base classes count only where something calls their methods.
+    """
+    word, bases = cls.name.encode(), {parent.node for parent in parents[1:]}
+    asked = {"__call__", *cls.methods}
+    waiting: list[ast.AST] = [m.source.tree for m in context.project.modules if word in m.source.data]
+    methods = [method for parent in parents[1:] for method in parent.methods.values()]
+    read: set[ast.AST] = set(bases)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Attribute):
+            asked.add(node.attr)
+        waiting += [child for child in ast.iter_child_nodes(node) if child not in read]
+        if not waiting:
+            called = [method.node for method in methods if method.name in asked and method.node not in read]
+            if "__call__" in cls.methods and not _calls_base(cls.methods["__call__"]):
+                called = [one for one in called if getattr(one, "name", "") != "__call__"]
+            read.update(called)
+            waiting += called
+    return asked
 
 
 def _of_constructors(

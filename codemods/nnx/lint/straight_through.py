@@ -14,11 +14,12 @@ from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Ref
+from codemods.nnx.values import Attr, Call, Item, Ref, Sequence, Unknown, Value
 
 _STOP = "jax.lax.stop_gradient"
 _MOST = 8  # terms of a sum
 _DEPTH = 4  # through how many variables a term is followed
+_VALUES = 200  # so many that it is computed from
 
 
 @dataclass(frozen=True)
@@ -236,14 +237,19 @@ def _wrong(
     passed = sum(one.sign for one in equal if not one.stopped)
     stopped = any(one.stopped for one in terms)
     x, q = same.text, other.text
-    if passed == 0 and _reaches(context, scope, other.node, x, 0):
+    if passed == 0 and (_reaches(context, scope, other.node, x, 0) or _computed(scope, other.node, same.node)):
         if other.stopped or flat(other.node, scope):
             what = "stop_gradient stands around all of it" if all(one.stopped for one in terms) else "nothing is left"
             return (
                 f"this is `{q}`, and no gradient passes to `{x}`: {what if stopped else 'that of steps is zero'}",
                 f"let the gradient of `{x}` pass: {x} + jax.lax.stop_gradient({q} - {x})",
             )
-    if passed == 1 and stopped and other.stopped and _reaches(context, scope, same.node, q, 0):
+    if (
+        passed == 1
+        and stopped
+        and other.stopped
+        and (_reaches(context, scope, same.node, q, 0) or _computed(scope, same.node, other.node))
+    ):
         if flat(same.node, scope):
             return (
                 f"this is `{q}` with the gradient of `{x}`, which is zero, as that of all that goes in steps",
@@ -267,4 +273,33 @@ def _reaches(context: Context, scope: Scope, node: ast.expr, text: str, depth: i
             bound = bound_once(context, scope, part)
             if bound is not None and _reaches(context, scope, bound, text, depth + 1):
                 return True
+    return False
+
+
+def _computed(scope: Scope, node: ast.expr, of: ast.expr) -> bool:
+    """Say whether a value is computed from another one, also where its variable gets another value behind it."""
+    values = scope.module.values
+    wanted, first = values.get(of), values.get(node)
+    if wanted is None or first is None or wanted is first:
+        return False
+    seen: set[Value] = set()
+    todo: list[Value] = [first]
+    while todo and len(seen) < _VALUES:
+        value = todo.pop()
+        if value is wanted:
+            return True
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, Call):
+            todo += [*value.args, *(one for _, one in value.keywords)]
+            todo += [value.callee.base] if isinstance(value.callee, Attr) else []
+        elif isinstance(value, Item):
+            todo += [value.base, value.index]
+        elif isinstance(value, Attr):
+            todo.append(value.base)
+        elif isinstance(value, Sequence):
+            todo += value.items
+        elif isinstance(value, Unknown) and isinstance(value.node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Slice):
+            todo += [values[part] for part in ast.iter_child_nodes(value.node) if part in values]
     return False

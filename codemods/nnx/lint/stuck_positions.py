@@ -21,9 +21,12 @@ _SAME = frozenset({"broadcast_to", "expand_dims", "reshape", "tile", "asarray"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(module.source.mentions(b"init_cache") for module in context.project.modules):
+    words = (b"init_cache", b"cache", b"past")
+    if not any(word in module.source.data for module in context.project.modules for word in words):
         return
-    yield from _sliced(context)
+    stateful = any(module.source.mentions(b"init_cache") for module in context.project.modules)
+    if stateful:
+        yield from _sliced(context)
     for event, name in foreign(context, "arange"):
         function = event.scope.function
         if not name.endswith("numpy.arange") or function is None or function.owner is None or in_test(event.scope):
@@ -31,7 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if not _from_zero(event) or reached_in_mode(context, event.node, event.scope):
             continue
         user = next(_looked_up(context, event), None)
-        if user is not None and _decodes(context, function):
+        if user is not None and ((stateful and _decodes(context, function)) or _continues(context, function)):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -133,6 +136,41 @@ def _decodes(context: Context, function: FunctionFacts) -> bool:
                     made = context.flow.classes.class_of(context.flow.here(event.value, event.scope))
                     classes += [made] if made is not None and made not in classes else []
     return False
+
+
+def _continues(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a method gets a cache to which the keys and values of its tokens are added at the end."""
+    if not any(_CACHE.search(name) for name in function.params) or "prefill" in function.name:
+        return False
+    return any(
+        _CACHE.search(_first_word(event.node)) and (event.scope is function.scope or _handed_cache(function))
+        for event, name in foreign(context, "concatenate", "append", everywhere=True)
+        if name.startswith("jax.numpy.")
+    )
+
+
+_CACHE = re.compile(r"(^|_)(kv|cached?|past|prev)(_|$)|kv_?cache", re.I)
+
+
+def _first_word(call: ast.Call) -> str:
+    """Return the name of what stands first in a concatenation: ``cache`` of ``[cache["k"], k]``."""
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.List | ast.Tuple):
+        first = first.elts[0] if first.elts else None
+    while isinstance(first, ast.Subscript | ast.Attribute):
+        first = first.value
+    return first.id if isinstance(first, ast.Name) else ""
+
+
+def _handed_cache(function: FunctionFacts) -> bool:
+    """Say whether a method gives its layers parts of the cache that it gets."""
+    named = {name for name in function.params if _CACHE.search(name)}
+    return any(
+        isinstance(n, ast.Name) and n.id in named
+        for call in ast.walk(function.node)
+        if isinstance(call, ast.Call | ast.For | ast.comprehension)
+        for n in ast.walk(call if isinstance(call, ast.Call) else call.iter)
+    )
 
 
 _CLASSES = 20  # of which a model is made

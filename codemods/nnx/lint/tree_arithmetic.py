@@ -15,6 +15,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.joined_lists import joined_lists
 from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import each, may_be_state, scopes
@@ -69,6 +70,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{ast.unparse(found)}` is {what}: there is no arithmetic on trees of arrays",
                 help,
             )
+
+    for scope, statement, name in joined_lists(context):
+        yield finding(
+            RULE.code,
+            scope,
+            statement,
+            f"`{name}` is a list of gradients: + puts others behind them, and adds none of them",
+            f"add leaf by leaf: jax.tree.map(jnp.add, {name}, grads)",
+        )
 
 
 @cache

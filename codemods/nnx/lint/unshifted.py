@@ -10,11 +10,13 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.places import foreign, in_test, position, resolved, written
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Item, Param
+from codemods.nnx.values import Call, Item, Param, Sequence
 
 _CAUSAL = re.compile(
     rb"causal|\btril\b|auto_?regressive|next.?token|\blm_|_lm\b|\bLM(?=[A-Z_]|Config|Model)|language.?model|\bgpt", re.I
@@ -60,12 +62,15 @@ def _check(context: Context) -> Iterator[Finding]:
         if given is not None and _repeats(context, made, one.scope):
             told.add(one.node)
             shown = ast.unparse(labels)
+            cut = _before_last(context, labels, one.scope) is not None
             yield finding(
                 RULE.code,
                 one.scope,
                 one.node,
                 f"the model sees each token of `{shown}` that it learns to predict",
-                f"predict the next one: logits[:, :-1] and {shown}[:, 1:]",
+                "predict the next ones: tokens[:, 1:]"
+                if cut
+                else f"predict the next one: logits[:, :-1] and {shown}[:, 1:]",
                 related=[(made, "given here")],
             )
 
@@ -87,6 +92,9 @@ def _losses(context: Context) -> Iterator[_Compared]:
     for event, name in foreign(context, "softmax_cross_entropy_with_integer_labels", "softmax_cross_entropy"):
         logits, labels = argument(event.node, 0, "logits"), argument(event.node, 1, _LOSSES.get(name, ""))
         if name in _LOSSES and logits is not None and labels is not None:
+            whole, targets = _all_but_last(logits, 2), _all_but_last(labels, 2)
+            if whole is not None and targets is not None:  # the last ones of both left out
+                logits, labels = whole, targets
             yield _Compared(event.scope, event.node, logits, labels)
     for event, name in foreign(context, "take_along_axis"):
         array, indices = argument(event.node, 0, "arr"), argument(event.node, 1, "indices")
@@ -149,6 +157,9 @@ def _same(context: Context, one: ast.expr, other: ast.expr, scope: Scope) -> boo
     """Say whether two expressions are the same array of tokens."""
     if not isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
         return False
+    cut = _before_last(context, one, scope)
+    if cut is not None and cut == _before_last(context, other, scope):
+        return True
     if not isinstance(one, ast.Name) or not isinstance(other, ast.Name):
         roots = _root(one), _root(other)
         if ast.unparse(one) != ast.unparse(other) or not all(isinstance(root, ast.Name) for root in roots):
@@ -158,6 +169,16 @@ def _same(context: Context, one: ast.expr, other: ast.expr, scope: Scope) -> boo
         one, other = roots
     first, second = resolved(context, one, scope), resolved(context, other, scope)
     return first is not None and second is not None and first.value == second.value
+
+
+def _before_last(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
+    """Return what all tokens but the last are taken from in ``tokens[:, :-1]``, also where that has a name."""
+    found = resolved(context, node, scope)
+    if found is None or not isinstance(found.value, Indexed | Item):
+        return None
+    index = found.value.index.value if isinstance(found.value, Indexed) else found.value.index
+    whole = isinstance(index, Sequence) and ast.unparse(index.node) in {"(:, :-1)", ":, :-1", "(..., :-1)", "..., :-1"}
+    return context.flow.with_value(found, found.value.base) if whole else None
 
 
 def _root(node: ast.expr) -> ast.expr:
@@ -186,8 +207,14 @@ def _functions(context: Context, call: ast.Call, module: ModuleFacts) -> Iterato
     """Yield what a call runs."""
     for one in module.calls:
         if one.node is call:
-            invoked = context.flow.calls.invoked(context.flow.here(one.value, one.scope))
-            yield from (callee.function for callee, _ in invoked)
+            here = context.flow.here(one.value, one.scope)
+            yield from (callee.function for callee, _ in context.flow.calls.invoked(here))
+            made = context.sources.originals(context.flow.here(one.value.callee, one.scope))
+            for layer in (*applied_modules(context, here), *(m for m in made if isinstance(m.value, Call))):
+                cls = context.flow.classes.class_of(layer)
+                method = context.flow.classes.method(cls, "__call__") if cls is not None else None
+                if method is not None:
+                    yield method
 
 
 def _bodies(context: Context, functions: list[FunctionFacts]) -> list[ast.AST]:
@@ -233,6 +260,8 @@ def _reads(node: ast.AST, names: set[str]) -> bool:
         return node.id in names
     if isinstance(node, ast.Attribute) and node.attr in {"shape", "ndim", "size", "dtype"}:
         return False
+    if isinstance(node, ast.Call) and last_word(node.func) in {"make_causal_mask", "make_attention_mask"}:
+        return False  # where a token may look, and none of them
     if isinstance(node, ast.Call) and last_word(node.func) in {"pad", "roll", "concatenate", "zeros_like", "ones_like"}:
         beside = last_word(node.func) == "concatenate" and constant(argument(node, 1, "axis")) in (-1, 2)
         return beside and any(_reads(one, names) for one in node.args[:1])  # features beside features move no token

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.frames import Bound, Indexed, Part, Round
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.exact_types import ExactTypes
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Sequence, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Each, Item, Loop, Mapping, Param, Sequence, Value
 
 _BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 _SIZES = frozenset({"abs", "absolute", "fabs", "square", "norm"})  # these are of use only for what may be negative
@@ -156,13 +156,27 @@ class _Unsigned:
             whole = flow.with_value(bound, bound.value.base)
             if not all(isinstance(one.value, Mapping | Sequence) for one in self._context.sources.originals(whole)):
                 return self._of(whole, depth + 1)
+        if isinstance(bound.value, Part):
+            return self._of(bound.value.of, depth + 1)
+        if isinstance(bound.value, Round | Each):  # an array keeps its type in its rows
+            return self._of(flow.with_value(bound, bound.value.base), depth + 1)
+        if isinstance(bound.value, Param) and any(isinstance(one.value, Const) for one in sources):
+            return self._given(bound, bound.value, depth)  # written into the array that is given
         made = [self._made(source, depth) for source in sources]
         widths = [one for one in made if one is not None]
         return max(widths) if widths and len(widths) == len(made) else None
 
+    def _given(self, bound: Bound, param: Param, depth: int) -> int | None:
+        """Return the width of what all calls of a function give a parameter."""
+        flow = self._context.flow
+        given = [flow.argument(entry, param.name) for entry in flow.sites.entries(param.function)]
+        widths = [self._of(one, depth + 1) if one is not None else None for one in given]
+        known = [one for one in widths if one is not None]
+        return max(known) if known and len(known) == len(widths) else None
+
     def _made(self, source: Bound, depth: int) -> int | None:
         flow, value = self._context.flow, source.value
-        if isinstance(value, Indexed | Item | Changed):
+        if isinstance(value, Indexed | Item | Changed | Round | Each):
             return self._of(source, depth + 1)
         if isinstance(value, Attr) and value.name in {"T", "mT"}:
             return self._of(flow.with_value(source, value.base), depth + 1)

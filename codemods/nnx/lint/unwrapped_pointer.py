@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -23,9 +24,12 @@ _BOUNDING = frozenset({"min", "minimum", "where", "mod", "remainder", "clip", "s
 
 def _check(context: Context) -> Iterator[Finding]:
     writing = {one for one in context.asked.modules if b".at[" in one.source.data and b"min" in one.source.data}
+    sizes = {module: found for module in writing if (found := _read_up_to(module))}
     for function in context.asked.functions() if writing else ():
         if function.scope.module in writing and not in_test(function.scope):
             yield from _pointers(context, function.scope)
+            if function.scope.module in sizes:
+                yield from _counters(context, function.scope, sizes[function.scope.module])
 
 
 def _pointers(context: Context, scope: Scope) -> Iterator[Finding]:
@@ -59,6 +63,52 @@ def _pointers(context: Context, scope: Scope) -> Iterator[Finding]:
                 "is written behind the last one is dropped",
                 f"begin again at the end: ({ast.unparse(place)} + 1) % {ast.unparse(limit)}",
             )
+
+
+def _counters(context: Context, scope: Scope, sizes: dict[str, list[ast.Call]]) -> Iterator[Finding]:
+    """Yield the places that a function writes to and counts up, of which another says that they pass the capacity."""
+    nodes = context.bodies.nodes(scope)
+    aliases: dict[str, ast.expr] | None = None
+    for node in nodes:
+        array, place = _written(node)
+        if place is None or array is None:
+            continue
+        aliases = _aliases(nodes) if aliases is None else aliases
+        place = aliases.get(place.id) if isinstance(place, ast.Name) else place
+        name = _name(place) if place is not None else ""
+        read = sizes.get(name, [])
+        if place is None or not read or not any(_counts(one, place, aliases) for one in nodes):
+            continue
+        if any(_bounded(one, name, frozenset(read)) for one in context.project.modules):
+            continue
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"`{ast.unparse(place)}` is counted up without end, and what is written behind the last entry is dropped",
+            f"begin again at the end: {ast.unparse(place)} % {ast.unparse(array)}.shape[0]",
+            related=[(read[0], "read up to the capacity here")],
+        )
+        return
+
+
+_CAPACITY = re.compile(r"capacity|max_?size|max_?len|buffer_?size|^size$", re.I)
+
+
+def _read_up_to(module: ModuleFacts) -> dict[str, list[ast.Call]]:
+    """Return where a module takes the smaller one of a count and a capacity, as the number of entries, by the count."""
+    found: dict[str, list[ast.Call]] = {}
+    for call in module.source.of_type(ast.Call):
+        if last_word(call.func) not in _CLAMPING or len(call.args) != 2 or call.keywords:
+            continue
+        for one, limit in (call.args, call.args[::-1]):
+            name = _name(one) if isinstance(one, ast.Attribute | ast.Subscript) else ""
+            shape = isinstance(limit, ast.Subscript) and last_word(limit.value) == "shape"
+            length = isinstance(limit, ast.Subscript) and shape and constant(limit.slice) == 0
+            named = isinstance(limit, ast.Name | ast.Attribute) and _CAPACITY.search(last_word(limit)) is not None
+            if name and (length or named):
+                found.setdefault(name, []).append(call)
+    return found
 
 
 def _aliases(nodes: tuple[ast.AST, ...]) -> dict[str, ast.expr]:
@@ -178,8 +228,8 @@ def _first(made: ast.Call) -> str:
     return last_word(first) if first is not None else "-"
 
 
-def _bounded(module: ModuleFacts, name: str) -> bool:
-    """Say whether a module compares something of a name, or keeps it within bounds."""
+def _bounded(module: ModuleFacts, name: str, but: frozenset[ast.AST] = frozenset()) -> bool:
+    """Say whether a module compares something of a name, or keeps it within bounds; some calls aside."""
     if name.encode() not in module.source.data:
         return False
     of_type = module.source.of_type
@@ -191,6 +241,7 @@ def _bounded(module: ModuleFacts, name: str) -> bool:
     return any(
         isinstance(part, ast.Attribute | ast.Subscript | ast.Name) and _name(part) == name
         for node in bounding
+        if node not in but
         for part in ast.walk(node)
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, resolved, written
@@ -35,6 +35,7 @@ def _check(context: Context) -> Iterator[Finding]:
             yield _found(scope, linked)
     for scope, linked in _filled(context):
         yield _found(scope, linked)
+    yield from _low_rank(context)
     for scope, comprehension in each(context, ast.ListComp):
         pairs = _neighbours(context, comprehension, scope) if b"zeros" in scope.module.source.data else []
         if any(_zero_layer(context, comprehension.elt, scope, one) for one in pairs):
@@ -99,6 +100,122 @@ def _filled(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
                 linked = _linked(entries.get(name))
                 if linked is not None:
                     yield function.scope, linked
+
+
+def _low_rank(context: Context) -> Iterator[Finding]:
+    """Yield the first of two factors of a matrix of low rank, both of which begin at zero."""
+    for cls in (cls for module in context.asked.modules for cls in module.classes):
+        init = cls.methods.get("__init__")
+        source = cls.scope.module.source
+        if init is None or not source.mentions(b"zeros") or in_test(init.scope) or source.once(_brought):
+            continue
+        made: dict[str, ast.Call] = {}
+        for node in context.bodies.nodes(init.scope):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+                if isinstance(node.value, ast.Call) and last_word(node.targets[0].value) == "self":
+                    made[node.targets[0].attr] = node.value
+        zeros = {word: sizes for word, call in made.items() if (sizes := _zero_factor(context, call, init.scope))}
+        for one, two in permutations(zeros, 2):
+            inner = zeros[one][1] == zeros[two][0]
+            if inner and len({*zeros[one], *zeros[two]}) > 1 and _product(context, cls, one, two):
+                if not _set_elsewhere(context, (one, two), made):
+                    yield finding(RULE.code, init.scope, made[one], _BOTH, _DRAW)
+                    break
+
+
+_BOTH = "both factors of a product begin at zero: the gradient of each is a multiple of the other, and neither learns"
+_DRAW = "draw this one: nnx.initializers.he_uniform()(rngs.params(), shape); only the second may begin at zero"
+
+
+def _brought(source: Source) -> bool:
+    """Say whether a file's words tell that its weights come from elsewhere."""
+    text = source.data.lower()
+    return any(word in text for word in (b"restore", b"checkpoint", b"eval_shape", b"load_", b"from_pretrained"))
+
+
+def _zero_factor(context: Context, call: ast.Call, scope: Scope) -> tuple[str, str] | None:
+    """Return the two sizes of a parameter or layer without bias that begins at zero."""
+    value = scope.module.values.get(call)
+    name = context.flow.calls.callee_name(context.flow.here(value, scope)) if isinstance(value, Call) else ""
+    if name == "flax.nnx.Linear" and len(call.args) >= 2 and _begins_at_zero(context, call, scope):
+        plain = constant(keyword(call, "use_bias")) is False
+        return (ast.unparse(call.args[0]), ast.unparse(call.args[1])) if plain else None
+    if name not in {"flax.nnx.Param", "flax.nnx.LoRAParam"} or not call.args or not isinstance(call.args[0], ast.Call):
+        return None
+    given = call.args[0]
+    maker = given.func.func if isinstance(given.func, ast.Call) else given.func
+    if last_word(maker) not in {"zeros", "zeros_init"}:
+        return None
+    shapes = [*given.args, *(k.value for k in given.keywords if k.arg == "shape")]
+    shape = next((one for one in shapes if isinstance(one, ast.Tuple) and len(one.elts) == 2), None)
+    return (ast.unparse(shape.elts[0]), ast.unparse(shape.elts[1])) if shape is not None else None
+
+
+def _product(context: Context, cls: ClassFacts, one: str, two: str) -> bool:
+    """Say whether a method multiplies something by both factors, one after the other."""
+    for method in cls.methods.values():
+        for node in context.bodies.nodes(method.scope) if method.name != "__init__" else ():
+            sides = _matrices(node)
+            if sides is not None and _attribute(sides[1]) == two and one in _lasts(context, sides[0], method.scope):
+                return True
+            if isinstance(node, ast.Call) and len(node.args) == 1 and _attribute(node.func) == two:
+                inner = written(context, node.args[0], method.scope)
+                if isinstance(inner, ast.Call) and _attribute(inner.func) == one:
+                    return True
+    return False
+
+
+def _matrices(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """Return the two sides of a product of matrices."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return node.left, node.right
+    if isinstance(node, ast.Call) and last_word(node.func) in {"dot", "matmul"} and len(node.args) == 2:
+        return node.args[0], node.args[1]
+    return None
+
+
+def _lasts(context: Context, node: ast.expr, scope: Scope) -> set[str]:
+    """Return the attributes that may be the last factor of an expression."""
+    found: set[str] = set()
+    left = [node]
+    while left:
+        one = written(context, left.pop(), scope)
+        sides = _matrices(one)
+        if sides is not None:
+            left.append(sides[1])
+        elif isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult | ast.Div):
+            left += [one.left, one.right]
+        elif word := _attribute(one):
+            found.add(word)
+    return found
+
+
+def _attribute(node: ast.expr) -> str:
+    """Return the attribute of which an expression is the value: ``self.a[...]`` or ``self.a.value``."""
+    while True:
+        whole = isinstance(node, ast.Subscript) and constant(node.slice) is ...
+        if whole or (isinstance(node, ast.Attribute) and node.attr == "value"):
+            assert isinstance(node, ast.Subscript | ast.Attribute)
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+            node = node.args[0] if node.func.attr == "asarray" and node.args else node.func.value
+        else:
+            break
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+_SAME = frozenset({"get_value", "astype", "asarray"})
+
+
+def _set_elsewhere(context: Context, words: tuple[str, str], made: dict[str, ast.Call]) -> bool:
+    """Say whether other code sets one of two attributes."""
+    for module in context.project.modules:
+        for node in module.source.of_type(ast.Assign):
+            if any(_attribute(target) in words for target in node.targets) and node.value not in made.values():
+                return True
+        if any(_attribute(node.target) in words for node in module.source.of_type(ast.AugAssign)):
+            return True
+    return False
 
 
 def _neighbours(context: Context, node: ast.ListComp, scope: Scope) -> list[tuple[str, str]]:

@@ -26,6 +26,10 @@ def blended(net, slow, rate=0.1):
 CASES = {
     "NNX744": Cases(
         bad=(
+            "def bigrams(ids, counts):\n    a, b = ids[:-1], ids[1:]\n"
+            "    return counts.at[a, b].set(counts[a, b] + 1)  # NNX744\n",
+            "table = {'a': 0, 'b': 1}\ncodes = jnp.array([table[c] for c in 'abba'])\nfreq = jnp.zeros(2)\n"
+            "freq = freq.at[codes].set(freq[codes] + 1)  # NNX744\n",
             _PARTICLES
             + "cells = (places * 8).astype(int)\ngrid = grid.at[cells].set(grid[cells] + charge)  # NNX744\n",
             _PARTICLES
@@ -60,6 +64,14 @@ CASES = {
             "seen = seen.at[both].set(seen[both] + 1)  # NNX744\n",
         ),
         clean=(
+            "def pull(counts, arm):\n    return counts.at[arm].set(counts[arm] + 1)\nprint(pull(jnp.zeros(3), 1))\n",
+            "def best(counts, scores):\n    i = jnp.argsort(scores)[-2:]\n"
+            "    counts = counts.at[i].set(counts[i] + 1)\n    rows = jnp.arange(3)[1:]\n"
+            "    return counts.at[rows].set(counts[rows] + 1).at[1:].set(counts[1:] + 1)\n"
+            "print(best(x, x))\n",
+            "def each(counts, action):\n    env = jnp.arange(counts.shape[0])\n"
+            "    return counts.at[env, action].set(counts[env, action] + 1)\n"
+            "print(each(jnp.zeros((3, 2)), jnp.array([0, 1, 1])))\n",
             _PARTICLES + "cells = (places * 8).astype(int)\ngrid = grid.at[cells].add(charge)\n"
             "one = cells[3]\ngrid = grid.at[one].set(grid[one] + 1.0)\n",
             "ids = jax.random.permutation(key, 5)[:3]\nseen = jnp.zeros(5)\nseen = seen.at[ids].set(seen[ids] + 1)\n"
@@ -377,6 +389,35 @@ def run():
             "def host(value):\n    print(value)\ndef told(v):\n    return jax.pure_callback(host, (), v)  # NNX842\n",
         ),
         clean=(
+            """\
+def loss(weights, rows, wanted):
+    return jnp.mean((rows @ weights - wanted) ** 2)
+def adapt(weights, rows, wanted):
+    new = weights - 0.1 * jax.grad(loss)(weights, rows, wanted)
+    return new, loss(new, rows, wanted)
+def scores(weights, problems):
+    found = []
+    for rows, wanted in problems:
+        new, value = adapt(weights, rows, wanted)
+        found.append(value)
+    return found
+print(scores(x, [(jnp.ones((2, 3)), jnp.ones(2))]))
+""",
+            """\
+def loss(weights, rows, wanted):
+    return jnp.mean((rows @ weights - wanted) ** 2)
+def descend(weights, task):
+    value, grads = jax.value_and_grad(loss)(weights, *task)
+    return weights - 0.1 * grads, value
+def met(weights, tasks):
+    total = 0.0
+    for task in tasks:
+        new, value = descend(weights, task)
+        total += value
+    return total
+tasks = [(jnp.ones((2, 3)), jnp.ones(2))]
+print(jax.grad(met)(x, tasks))
+""",
             """\
 def frozen(params):
     params = jax.tree.map(jax.lax.stop_gradient, params)

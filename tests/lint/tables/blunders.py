@@ -6,6 +6,41 @@ from tests.lint.tables import Cases
 
 _QK = "    scores = jnp.einsum('bqd,bkd->bqk', q, k) / jnp.sqrt(q.shape[-1])\n"
 
+_NEXT_TOKENS = """\
+class NextToken(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(7, 4, rngs=rngs)
+        self.attend = nnx.MultiHeadAttention(2, 4, decode=False, rngs=rngs)
+        self.out = nnx.Linear(4, 7, rngs=rngs)
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return self.out(self.attend(h, mask=nnx.make_causal_mask(tokens)))
+def loss(model, tokens):
+    inputs, targets = tokens[:, :-1], tokens[:, 1:]
+    logits = model(inputs)
+    return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
+print(nnx.grad(loss)(NextToken(nnx.Rngs(0)), jnp.ones((2, 5), int)))
+"""
+_LINEN_LM = """\
+from flax import linen as nn
+class Writer(nn.Module):
+    @nn.compact
+    def __call__(self, ids):
+        h = nn.Embed(7, 8)(ids)
+        h = h + nn.MultiHeadDotProductAttention(2)(h, mask=nn.make_causal_mask(ids))
+        return nn.Dense(7)(h)
+net = Writer()
+def loss(params, ids):
+    logits = net.apply(params, ids)
+    return optax.softmax_cross_entropy_with_integer_labels(logits[:, :-1], ids[:, 1:]).mean()
+params = net.init(key, jnp.ones((1, 4), int))
+print(loss(params, jnp.ones((2, 4), int)))
+"""
+_STATE_OF_LM = """\
+from flax.training.train_state import TrainState
+state = TrainState.create(apply_fn=net.apply, params=params, tx=optax.sgd(0.1))
+"""
+
 CASES = {
     "NNX973": Cases(
         bad=(
@@ -317,6 +352,23 @@ def attend(q, k, v, mixing):
     ),
     "NNX976": Cases(
         bad=(
+            """\
+def attend(q, k, v):
+    scores = q @ k.T / jnp.sqrt(q.shape[-1])
+    mask = jnp.triu(jnp.ones_like(scores))
+    scores = jnp.where(mask, scores, -1e9)  # NNX976
+    return jax.nn.softmax(scores, -1) @ v
+""",
+            """\
+class Head(nnx.Module):
+    def __init__(self, d, rngs):
+        self.q = nnx.Linear(d, d, rngs=rngs)
+        self.k = nnx.Linear(d, d, rngs=rngs)
+    def __call__(self, x):
+        scores = self.q(x) @ self.k(x).swapaxes(1, 2)
+        upper = jnp.triu(jnp.ones(scores.shape[1:])).astype(bool)
+        return nnx.softmax(jnp.where(upper, scores, float("-inf"))) @ x  # NNX976
+""",
             f"def attend(q, k):\n{_QK}"
             "    mask = jnp.tril(jnp.ones(scores.shape[-2:]))\n    return jax.nn.softmax(scores * mask)  # NNX976\n",
             f"def attend(q, k, pad_mask):\n{_QK}    scores = scores * pad_mask  # NNX976\n"
@@ -373,6 +425,21 @@ def attend(q, k, v, lengths):
             "print(attend(*[jnp.ones((3, 2))] * 3))\n",
         ),
         clean=(
+            # a model that reads from right to left
+            """\
+def attend_backwards(q, k, v):
+    scores = q @ k.T / jnp.sqrt(q.shape[-1])
+    scores = jnp.where(jnp.triu(jnp.ones_like(scores)), scores, -1e9)
+    return jax.nn.softmax(scores, -1) @ v
+print(attend_backwards(jnp.ones((3, 2)), jnp.ones((3, 2)), jnp.ones((3, 2))))
+""",
+            """\
+def window(q, k, v):
+    scores = q @ k.T
+    near = jnp.tril(jnp.ones_like(scores), k=1) * jnp.triu(jnp.ones_like(scores), k=-1)
+    return jax.nn.softmax(jnp.where(near, scores, -1e9), -1) @ v
+print(window(jnp.ones((3, 2)), jnp.ones((3, 2)), jnp.ones((3, 2))))
+""",
             """\
 def attend(q, k, v, lengths):
     valid = jnp.arange(q.shape[1])[None, :] < lengths[:, None]
@@ -526,8 +593,38 @@ def chosen(q, actions):
             '    logp = nnx.log_softmax(net(batch["x"]))\n'
             '    return -jnp.mean(logp[:, batch["labels"]])  # NNX980\n'
             'print(loss(model, {"x": jnp.ones((2, 3)), "labels": jnp.array([0, 1])}))\n',
+            # of all actions of a batch, where each step has its own
+            "def td_loss(net, batch, target):\n"
+            '    q = net(batch["obs"])\n'
+            '    chosen = q[:, batch["actions"]]  # NNX980\n'
+            "    return jnp.mean((chosen - target) ** 2)\n"
+            'print(td_loss(model, {"obs": jnp.ones((2, 3)), "actions": jnp.array([0, 1])}, jnp.ones(2)))\n',
+            "def td_loss(net, batch, target):\n"
+            "    s, a = batch\n"
+            "    return optax.huber_loss(net(s)[:, a], target).mean()  # NNX980\n"
+            "print(td_loss(model, (jnp.ones((2, 3)), jnp.array([0, 1])), jnp.ones(2)))\n",
+            "def td_loss(net, states, actions, target):\n"
+            "    predicted = net(states)\n"
+            "    return jnp.mean(jnp.square(target - predicted[:, actions.astype(int)]))  # NNX980\n"
+            "print(td_loss(model, jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2)))\n",
         ),
         clean=(
+            "def td_loss(net, batch, target):\n"
+            '    q = net(batch["obs"])\n'
+            '    chosen = q[jnp.arange(2), batch["actions"]]\n'
+            "    return jnp.mean((chosen - target) ** 2)\n"
+            'print(td_loss(model, {"obs": jnp.ones((2, 3)), "actions": jnp.array([0, 1])}, jnp.ones(2)))\n',
+            "def td_loss(net, batch, target):\n"
+            '    chosen = jnp.diagonal(net(batch["obs"])[:, batch["actions"]])\n'
+            "    return jnp.mean((chosen - target) ** 2)\n"
+            'print(td_loss(model, {"obs": jnp.ones((2, 3)), "actions": jnp.array([0, 1])}, jnp.ones(2)))\n',
+            "def td_loss(net, states, action, target):\n"
+            "    return jnp.mean((net(states)[:, action] - target) ** 2)\n"
+            "print(td_loss(model, jnp.ones((2, 3)), 1, jnp.ones(2)))\n",
+            "def spread(net, env, base):\n"
+            "    return net(env.obs)[:, env.actions] - base\n"
+            "import types\n"
+            "print(spread(model, types.SimpleNamespace(obs=jnp.ones((2, 3)), actions=jnp.array([0, 2])), 1.0))\n",
             "def nll(z, y):\n    logp = jax.nn.log_softmax(z)\n    return -logp[jnp.arange(len(y)), y].mean()\n",
             "def nll(z, y):\n    p = jax.nn.log_softmax(z)\n    return -jnp.take_along_axis(p, y[:, None], axis=-1)\n",
             "def first(z):\n    p = jax.nn.softmax(z, axis=-1)\n    return p[:, 0].mean()\n",
@@ -599,6 +696,13 @@ def chosen(q, actions):
             "    return jax.lax.scan(lambda c, _: (f(c), c), start, xs)  # NNX984\n",
         ),
         clean=(
+            """\
+def walk(start):
+    def step(carry, _):
+        return carry + 1.0, carry
+    _, places = jax.lax.scan(...)
+    return places
+""",
             "jax.lax.scan(lambda c, _: (c + 1, c), 0, None, length=3)\n",
             "jax.lax.scan(lambda c, _: (c + 1, c), 0, None, 3)\n",
             "def count(step, start, xs):\n    return jax.lax.scan(step, start, xs)\n",
@@ -890,6 +994,36 @@ def prior(params, key, x):
     "NNX989": Cases(
         bad=(
             """\
+class Adapter(nnx.Module):
+    def __init__(self, base, rank, rngs):
+        width, out = base.kernel.shape
+        self.base = base
+        self.down = nnx.LoRAParam(jnp.zeros((width, rank)))  # NNX989
+        self.up = nnx.LoRAParam(jnp.zeros((rank, out)))
+    def __call__(self, v):
+        return self.base(v) + 0.5 * (v @ self.down[...]) @ self.up[...]
+print(nnx.grad(lambda m: m(x).sum())(Adapter(model, 2, nnx.Rngs(1))))
+""",
+            """\
+class Low(nnx.Module):
+    def __init__(self, din, dout, r, *, rngs):
+        self.frozen = nnx.Linear(din, dout, rngs=rngs)
+        self.a = nnx.Param(nnx.initializers.zeros(rngs.params(), (din, r), jnp.float32))  # NNX989
+        self.b = nnx.Param(jnp.zeros(shape=(r, dout)))
+    def __call__(self, v):
+        h = jnp.dot(v, self.a.value)
+        return self.frozen(v) + jnp.dot(h, self.b.value)
+""",
+            """\
+class Bottleneck(nnx.Module):
+    def __init__(self, width, rank, rngs):
+        start = nnx.initializers.zeros_init()
+        self.down = nnx.Linear(width, rank, use_bias=False, kernel_init=start, rngs=rngs)  # NNX989
+        self.up = nnx.Linear(rank, width, use_bias=False, kernel_init=start, rngs=rngs)
+    def __call__(self, v):
+        return v + self.up(self.down(v))
+""",
+            """\
 def init(width, hidden):
     params = {"w1": jnp.zeros((width, hidden)), "b1": jnp.zeros(hidden), "w2": jnp.zeros((hidden, 3))}  # NNX989
     return params
@@ -940,6 +1074,50 @@ slope = jax.value_and_grad(loss)
             "print(jax.grad(loss)(init_params(3, 4), jnp.ones((2, 3))))\n",
         ),
         clean=(
+            """\
+class Adapter(nnx.Module):
+    def __init__(self, base, rank, rngs):
+        width, out = base.kernel.shape
+        self.base = base
+        self.down = nnx.LoRAParam(nnx.initializers.he_uniform()(rngs.params(), (width, rank)))
+        self.up = nnx.LoRAParam(jnp.zeros((rank, out)))
+    def __call__(self, v):
+        return self.base(v) + 0.5 * (v @ self.down[...]) @ self.up[...]
+print(nnx.grad(lambda m: m(x).sum())(Adapter(model, 2, nnx.Rngs(1))))
+""",
+            """\
+class Adapter(nnx.Module):
+    def __init__(self, base, rank, rngs):
+        width, out = base.kernel.shape
+        self.base = base
+        self.down = nnx.LoRAParam(jnp.zeros((width, rank)))
+        self.up = nnx.LoRAParam(jnp.zeros((rank, out)))
+        self.fill(rngs)
+    def fill(self, rngs):
+        self.down[...] = jax.random.normal(rngs.params(), self.down.shape)
+    def __call__(self, v):
+        return self.base(v) + 0.5 * (v @ self.down[...]) @ self.up[...]
+print(nnx.grad(lambda m: m(x).sum())(Adapter(model, 2, nnx.Rngs(1))))
+""",
+            """\
+class Two(nnx.Module):
+    def __init__(self, width, rank):
+        self.one = nnx.Param(jnp.zeros((width, rank)))
+        self.two = nnx.Param(jnp.zeros((rank, width)))
+    def __call__(self, v, w):
+        return (v @ self.one[...]).sum() + (w @ self.two[...]).sum()
+print(nnx.grad(lambda m: m(x, jnp.ones(2)))(Two(3, 2)))
+""",
+            """\
+class Bottleneck(nnx.Module):
+    def __init__(self, width, rank, rngs):
+        start = nnx.initializers.zeros_init()
+        self.down = nnx.Linear(width, rank, use_bias=False, rngs=rngs)
+        self.up = nnx.Linear(rank, width, use_bias=False, kernel_init=start, rngs=rngs)
+    def __call__(self, v):
+        return v + self.up(self.down(v))
+print(Bottleneck(3, 2, nnx.Rngs(0))(x))
+""",
             """\
 def init(key, width, hidden):
     return {"w1": jax.random.normal(key, (width, hidden)), "b1": jnp.zeros(hidden), "w2": jnp.zeros((hidden, 3))}
@@ -1062,8 +1240,27 @@ print(lm_loss(params, jnp.zeros((2, 3), int)))
             "    logp = jax.nn.log_softmax(logits[:, :-1])\n"
             "    return -jnp.take_along_axis(logp, ids[:, :-1, None], axis=-1).mean()  # NNX990\n"
             'print(jax.grad(loss)({"emb": jnp.ones((10, 4))}, jnp.ones((2, 5), int)))\n',
+            _LINEN_LM.replace("(logits[:, :-1], ids[:, 1:]).mean()", "(logits, ids).mean()  # NNX990"),
+            # both without the last ones, of a model that the loss is given
+            _NEXT_TOKENS.replace("tokens[:, 1:]", "tokens[:, :-1]").replace(".mean()\n", ".mean()  # NNX990\n"),
+            _NEXT_TOKENS.replace("model(inputs)", "model(tokens)[:, :-1]")
+            .replace("(logits, targets).mean()", "(logits[:, :-1], tokens[:, :-1]).mean()  # NNX990")
+            .replace("(tokens)[:, :-1]", "(tokens)"),
+            _LINEN_LM.replace("net.apply(params, ids)\n", "state.apply_fn(params, ids)\n")
+            .replace("def loss(params, ids):", "def loss(params, state, ids):")
+            .replace("(logits[:, :-1], ids[:, 1:]).mean()", "(logits, ids).mean()  # NNX990")
+            .replace("loss(params, jnp", "loss(params, state, jnp")
+            .replace("print(", _STATE_OF_LM + "print("),
         ),
         clean=(
+            _NEXT_TOKENS,
+            _NEXT_TOKENS.replace("self.embed(tokens)", "self.embed(jnp.pad(tokens, ((0, 0), (1, 0)))[:, :-1])").replace(
+                "tokens[:, 1:]", "tokens[:, :-1]"
+            ),
+            _LINEN_LM,
+            _LINEN_LM.replace("make_causal_mask(ids)", "make_attention_mask(ids > 0, ids > 0)").replace(
+                "(logits[:, :-1], ids[:, 1:]).mean()", "(logits, ids).mean()"
+            ),
             """\
 def loss(model, tokens):
     logits = model(tokens, nnx.make_causal_mask(tokens))
@@ -1474,6 +1671,19 @@ print(Reader(nnx.Rngs(0))(jnp.ones((2, 5, 3)), jnp.array([3, 5])).shape)
     "NNX933": Cases(
         bad=(
             """\
+class Schedule:
+    def __init__(self, steps):
+        self.alpha_bar = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, steps))
+    def q_sample(self, images, t, noise):
+        kept = self.alpha_bar[t]
+        return jnp.sqrt(kept) * images + jnp.sqrt(1.0 - kept) * noise  # NNX933
+def loss(schedule, images, key):
+    first, second = jax.random.split(key)
+    t = jax.random.randint(first, (images.shape[0],), 0, 10)
+    return schedule.q_sample(images, t, jax.random.normal(second, images.shape)).mean()
+print(loss(Schedule(10), jnp.ones((4, 2, 2, 1)), key))
+""",
+            """\
 def noisy(key, rows):
     key_t, key_e = jax.random.split(key)
     t = jax.random.uniform(key_t, (rows.shape[0],))
@@ -1502,6 +1712,32 @@ print(mixup(key, jnp.ones((4, 4))))
 """,
         ),
         clean=(
+            """\
+class Schedule:
+    def __init__(self, steps):
+        self.alpha_bar = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, steps))
+    def q_sample(self, images, t, noise):
+        kept = self.alpha_bar[t][:, None, None, None]
+        return jnp.sqrt(kept) * images + jnp.sqrt(1.0 - kept) * noise
+def loss(schedule, images, key):
+    first, second = jax.random.split(key)
+    t = jax.random.randint(first, (images.shape[0],), 0, 10)
+    return schedule.q_sample(images, t, jax.random.normal(second, images.shape)).mean()
+print(loss(Schedule(10), jnp.ones((4, 2, 2, 1)), key))
+""",
+            """\
+class Schedule:
+    def __init__(self, steps):
+        self.alpha_bar = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, steps))
+    def q_sample(self, images, t, noise):
+        kept = self.alpha_bar[t]
+        return jnp.sqrt(kept) * images + jnp.sqrt(1.0 - kept) * noise
+def loss(schedule, images, key):
+    first, second = jax.random.split(key)
+    t = jax.random.randint(first, (images.shape[0], 1, 1, 1), 0, 10)
+    return schedule.q_sample(images, t, jax.random.normal(second, images.shape)).mean()
+print(loss(Schedule(10), jnp.ones((4, 2, 2, 1)), key))
+""",
             """\
 def noisy(key, rows):
     key_t, key_e = jax.random.split(key)

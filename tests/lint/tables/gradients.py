@@ -348,6 +348,29 @@ counted = jax.vmap(jax.grad(lambda v, n: n * v), in_axes=(None, 0))(2.0, jnp.ara
     "NNX852": Cases(
         bad=(
             """\
+def actor_loss(actor, critic, batch):
+    action = actor(batch["state"])  # NNX852
+    return -critic(batch["action"]).mean()
+actor, critic = nnx.Linear(3, 3, rngs=nnx.Rngs(1)), nnx.Linear(3, 1, rngs=nnx.Rngs(2))
+batch = {"state": jnp.ones((2, 3)), "action": jnp.ones((2, 3))}
+print(nnx.grad(actor_loss)(actor, critic, batch))
+""",
+            """\
+def step(net, opt, v, y, seen):
+    def loss_fn(m):
+        logits = m(v)  # NNX852
+        return jnp.mean((seen - y) ** 2)
+    opt.update(net, nnx.grad(loss_fn)(net))
+""",
+            """\
+def loss_fn(student, teacher, v):
+    out = student(v)  # NNX852
+    guess = jax.nn.log_softmax(out)
+    wanted = jax.nn.softmax(teacher(v))
+    return -jnp.sum(wanted * jax.nn.log_softmax(teacher(v)))
+grads = nnx.value_and_grad(loss_fn)(model, nnx.Linear(3, 3, rngs=nnx.Rngs(4)), x)
+""",
+            """\
 class Trainer:
     def __init__(self):
         self.net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
@@ -381,6 +404,46 @@ def step(model: nnx.Module, optimizer, y):
 """,
         ),
         clean=(
+            """\
+def actor_loss(actor, critic, batch):
+    action = actor(batch["state"])
+    return -critic(action).mean()
+actor, critic = nnx.Linear(3, 3, rngs=nnx.Rngs(1)), nnx.Linear(3, 1, rngs=nnx.Rngs(2))
+print(nnx.grad(actor_loss)(actor, critic, {"state": jnp.ones((2, 3))}))
+""",
+            """\
+def loss_fn(m, v):
+    out = m(v)
+    unused = out + 1
+    return jnp.mean(m(v) ** 2)
+print(nnx.grad(loss_fn)(model, x))
+""",
+            """\
+def loss_fn(m, v):
+    total = 0.0
+    for leaf in jax.tree.leaves(nnx.state(m)):
+        total = total + leaf.sum()
+    return total
+print(nnx.grad(loss_fn)(model, x))
+""",
+            """\
+def loss_fn(m, v):
+    def part():
+        nonlocal made
+        made = m(v)
+    made = None
+    part()
+    return jnp.mean(made**2)
+print(nnx.grad(loss_fn)(model, x))
+""",
+            """\
+def loss_fn(m, v):
+    made = m(v)
+    values = []
+    values.append(made)
+    return sum(values).mean()
+print(nnx.grad(loss_fn)(model, x))
+""",
             """\
 class Trainer:
     def __init__(self):

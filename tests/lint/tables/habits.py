@@ -62,6 +62,23 @@ def forward(variables, v):
 print(forward(net.init(key, jnp.ones((2, 3))), jnp.ones((2, 3))))
 """
 
+_VIDEO = """\
+def load(n):
+    video = np.zeros((n, 4, 4), dtype=np.int16)
+    for t in range(n):
+        video[t, t % 4] = 100
+    return video
+@jax.jit
+def change(a, b):
+    return jnp.mean(jnp.abs(b - a))
+def motion(video):
+    out = []
+    for a, b in zip(video, video[1:]):
+        out.append(float(change(a, b)))
+    return out
+print(motion(load(3)))
+"""
+
 CASES: dict[str, Cases] = {
     "NNX720": Cases(
         bad=(
@@ -744,6 +761,10 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
     ),
     "NNX993": Cases(
         bad=(
+            _VIDEO.replace("np.int16", "np.uint8").replace("abs(b - a))", "abs(b - a))  # NNX993"),
+            _VIDEO.replace("np.int16", "np.uint8")
+            .replace("abs(b - a))", "square(b - a))  # NNX993")
+            .replace("zip(video, video[1:])", "zip(video[:-1], video[1:], strict=True)"),
             "def clip():\n    frames = np.empty((4, 8, 8), np.uint8)\n    for t in range(4):\n"
             "        frames[t] = np.full((8, 8), 10 * t)\n    return frames\n"
             "@jax.jit\ndef motion(frames):\n    diff = frames[1:] - frames[:-1]  # NNX993\n"
@@ -767,6 +788,10 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
             "    return 10 * jnp.log10(255.0**2 / error(a, b))\n",
         ),
         clean=(
+            _VIDEO,
+            _VIDEO.replace("np.int16", "np.uint8").replace(
+                "    out = []", "    out, video = [], video.astype(np.float32)"
+            ),
             "frames = jnp.zeros((4, 8, 8), jnp.uint8)\n"
             "print(jnp.abs(frames[1:].astype(jnp.int32) - frames[:-1].astype(jnp.int32)).mean())\n",
             # a minuend that is never the smaller one

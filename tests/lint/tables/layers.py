@@ -704,12 +704,21 @@ double = jax.tree.map(lambda a: a * 2, params)
             "manager = ocp.CheckpointManager(os.path.join('runs', 'a'))  # NNX715\n",
             "from pathlib import Path\nimport orbax.checkpoint as ocp\nFOLDER = Path('runs')\n"
             "def load(step):\n    return ocp.PyTreeCheckpointer().restore(FOLDER / f'step-{step}')  # NNX715\n",
+            # every part is given by the caller
+            "import os\nimport orbax.checkpoint as ocp\ndef save(folder, name):\n"
+            "    ocp.PyTreeCheckpointer().save(os.path.join(folder, name), {'a': x})  # NNX715\nsave('runs', 'last')\n",
+            "from pathlib import Path\nimport orbax.checkpoint as ocp\ndef save(folder, name):\n"
+            "    ocp.PyTreeCheckpointer().save(Path(folder) / name, {'a': x})  # NNX715\nsave('runs', 'last')\n",
         ),
         clean=(
             _ORBAX + "ocp.PyTreeCheckpointer().save(os.path.join(root, 'last'), {'a': x})\n",
             _ORBAX + "folder = os.path.abspath(os.path.relpath(root))\n"
             "ocp.PyTreeCheckpointer().save(os.path.join(folder, 'last'), {'a': x})\n",
             "import orbax.checkpoint as ocp\ndef save(path):\n    ocp.PyTreeCheckpointer().save(path, {'a': x})\n",
+            _ORBAX + "def put(folder, name):\n    ocp.PyTreeCheckpointer().save(os.path.join(folder, name), {'a': 1})\n"
+            "put('runs', os.path.join(root, 'b'))\n",
+            _ORBAX + "def put(folder, name):\n    ocp.PyTreeCheckpointer().save(os.path.join(folder, name), {'a': 1})\n"
+            "put(root, 'named')\n",
             "import orbax.checkpoint as ocp\ndef manager(bucket='gs://bucket/run'):\n"
             "    return ocp.CheckpointManager(bucket)\n",
             "class Store:\n    def save(self, path, tree):\n        print(path, tree)\nStore().save('runs/last', 1)\n",
@@ -912,6 +921,21 @@ class Pooled(Stack):
 """,
         ),
         clean=(
+            """\
+class Stack(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.body(v)
+    def widen(self, factor):
+        self.body.kernel = nnx.Param(self.body.kernel[...] * factor)
+class Bounded(Stack):
+    def __init__(self, rngs):
+        self.inner = Stack(rngs)
+    def __call__(self, v):
+        return (1 - v**2) * self.inner(v) - 1.0
+print(Bounded(nnx.Rngs(0))(x))
+""",
             _BACKBONE + """\
 class Head(Backbone):
     def __init__(self, rngs):
@@ -1438,6 +1462,46 @@ print(Both(nnx.Rngs(0))(jnp.arange(3)))
     "NNX957": Cases(
         bad=(
             """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.tok, self.pos = nnx.Embed(9, 4, rngs=rngs), nnx.Embed(16, 4, rngs=rngs)
+        self.key, self.head = nnx.Linear(4, 4, rngs=rngs), nnx.Linear(4, 9, rngs=rngs)
+    def __call__(self, ids, cache=None):
+        begin = 0 if cache is None else cache["k"].shape[1]
+        h = self.tok(ids) + self.pos(jnp.arange(ids.shape[1]))  # NNX957
+        k = self.key(h)
+        if cache is not None:
+            k = jnp.concatenate([cache["k"], k], axis=1)
+        scores = nnx.softmax(h @ k.swapaxes(1, 2))
+        return self.head(scores @ k), {"k": k}
+net = Decoder(nnx.Rngs(0))
+logits, cache = net(jnp.ones((1, 3), int))
+print(net(jnp.ones((1, 1), int), cache)[0])
+""",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, rngs):
+        self.qkv = nnx.Linear(4, 12, rngs=rngs)
+    def __call__(self, h, past):
+        q, k, v = jnp.split(self.qkv(h), 3, axis=-1)
+        if past is not None:
+            past_k, past_v = past
+            k, v = jnp.concatenate([past_k, k], axis=1), jnp.concatenate([past_v, v], axis=1)
+        return nnx.softmax(q @ k.swapaxes(1, 2)) @ v, (k, v)
+class GPT(nnx.Module):
+    def __init__(self, rngs):
+        self.wte, self.wpe = nnx.Embed(9, 4, rngs=rngs), nnx.Embed(16, 4, rngs=rngs)
+        self.attention = Attention(rngs)
+    def __call__(self, ids, past=None):
+        _, length = ids.shape
+        positions = jnp.arange(length)[None, :]  # NNX957
+        h, kept = self.attention(self.wte(ids) + self.wpe(positions), past)
+        return h, kept
+net = GPT(nnx.Rngs(0))
+_, past = net(jnp.ones((1, 3), int))
+print(net(jnp.ones((1, 1), int), past)[0])
+""",
+            """\
 class Block(nnx.Module):
     def __init__(self, rngs):
         self.attn = nnx.MultiHeadAttention(2, 16, decode=False, rngs=rngs)
@@ -1535,6 +1599,63 @@ print(generate(GPT(nnx.Rngs(0))).shape)
             "print(lm(jnp.ones((1, 1), int), decode=True))\n",
         ),
         clean=(
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.tok, self.pos = nnx.Embed(9, 4, rngs=rngs), nnx.Embed(16, 4, rngs=rngs)
+        self.key, self.head = nnx.Linear(4, 4, rngs=rngs), nnx.Linear(4, 9, rngs=rngs)
+    def __call__(self, ids, cache=None):
+        begin = 0 if cache is None else cache["k"].shape[1]
+        h = self.tok(ids) + self.pos(begin + jnp.arange(ids.shape[1]))
+        k = self.key(h)
+        if cache is not None:
+            k = jnp.concatenate([cache["k"], k], axis=1)
+        scores = nnx.softmax(h @ k.swapaxes(1, 2))
+        return self.head(scores @ k), {"k": k}
+net = Decoder(nnx.Rngs(0))
+logits, cache = net(jnp.ones((1, 3), int))
+print(net(jnp.ones((1, 1), int), cache)[0])
+""",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, rngs):
+        self.qkv = nnx.Linear(4, 12, rngs=rngs)
+    def __call__(self, h, past):
+        q, k, v = jnp.split(self.qkv(h), 3, axis=-1)
+        if past is not None:
+            past_k, past_v = past
+            k, v = jnp.concatenate([past_k, k], axis=1), jnp.concatenate([past_v, v], axis=1)
+        return nnx.softmax(q @ k.swapaxes(1, 2)) @ v, (k, v)
+class GPT(nnx.Module):
+    def __init__(self, rngs):
+        self.wte, self.wpe = nnx.Embed(9, 4, rngs=rngs), nnx.Embed(16, 4, rngs=rngs)
+        self.attention = Attention(rngs)
+    def __call__(self, ids, past=None):
+        _, length = ids.shape
+        positions = jnp.arange(length)[None, :] + (0 if past is None else past[0].shape[1])
+        h, kept = self.attention(self.wte(ids) + self.wpe(positions), past)
+        return h, kept
+net = GPT(nnx.Rngs(0))
+_, past = net(jnp.ones((1, 3), int))
+print(net(jnp.ones((1, 1), int), past)[0])
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.tok, self.pos = nnx.Embed(9, 4, rngs=rngs), nnx.Embed(16, 4, rngs=rngs)
+        self.key, self.head = nnx.Linear(4, 4, rngs=rngs), nnx.Linear(4, 9, rngs=rngs)
+    def prefill(self, ids, cache=None):
+        begin = 0 if cache is None else cache["k"].shape[1]
+        h = self.tok(ids) + self.pos(jnp.arange(ids.shape[1]))
+        k = self.key(h)
+        if cache is not None:
+            k = jnp.concatenate([cache["k"], k], axis=1)
+        scores = nnx.softmax(h @ k.swapaxes(1, 2))
+        return self.head(scores @ k), {"k": k}
+net = Decoder(nnx.Rngs(0))
+logits, cache = net.prefill(jnp.ones((1, 3), int))
+print(net.prefill(jnp.ones((1, 1), int), cache)[0])
+""",
             """\
 class Block(nnx.Module):
     def __init__(self, rngs):

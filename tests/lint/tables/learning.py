@@ -209,9 +209,363 @@ _HIDDEN = """\
         scores = jnp.where(seen, scores, -1e9)
         return h + nnx"""
 
+_ENDED = """\
+def advantages(steps, last, gamma=0.99, lam=0.95):
+    def body(carry, step):
+        adv, later = carry
+        reward, value, done = step
+        error = reward + gamma * (1 - done) * later - value
+        adv = error + gamma * lam * (1 - done) * adv
+        return (adv, value), adv
+    return jax.lax.scan(body, (0.0, last), steps, reverse=True)[1]
+print(advantages((x, x, jnp.zeros(3)), 1.0))
+"""
+_LATER = "r[t] + gamma * (1 - dones[t]) * v[t + 1] - v[t]"
+_ENDED_LOOP = f"""\
+def advantages(r, v, dones, gamma=0.99, lam=0.95):
+    out = jnp.zeros(len(r))
+    last = 0.0
+    for t in reversed(range(len(r))):
+        delta = {_LATER}
+        last = delta + gamma * lam * (1 - dones[t]) * last
+        out = out.at[t].set(last)
+    return out
+print(advantages(x, jnp.ones(4), jnp.zeros(3)))
+"""
+
+_VOLUME = """\
+def inverse_and_log_det(params, v):
+    mean, log_s = params
+    z = (v - mean) * jnp.exp(-log_s)
+    return z, -jnp.sum(log_s, axis=-1)
+def log_prob(params, v):
+    z, log_det = inverse_and_log_det(params, v)
+    base = jnp.sum(jax.scipy.stats.norm.logpdf(z), axis=-1)
+    return base + log_det
+print(log_prob((x, x), x))
+"""
+
 CASES = {
+    "NNX961": Cases(
+        bad=(
+            """\
+def targets(target, rewards, next_states, dones, gamma=0.99):
+    return rewards + (1 - dones) * gamma * jnp.max(target(next_states))  # NNX961
+print(targets(model, jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2)))
+""",
+            """\
+def loss(q, later, s, a, r, gamma):
+    y = r + gamma * later.max()  # NNX961
+    chosen = jnp.sum(q(s) * jax.nn.one_hot(a, 3), axis=-1)
+    return jnp.mean((chosen - y) ** 2)
+""",
+            """\
+def loss(net, old, batch, gamma=0.9):
+    later = old(batch["next_obs"])
+    goal = batch["reward"] + gamma * (1 - batch["done"]) * jnp.max(later)  # NNX961
+    chosen = net(batch["obs"])[jnp.arange(2), batch["action"]]
+    return jnp.mean((chosen - goal) ** 2)
+rows = jnp.ones((2, 3))
+batch = dict(obs=rows, next_obs=rows, action=jnp.array([0, 1]), reward=jnp.ones(2), done=jnp.zeros(2))
+print(loss(model, model, batch))
+""",
+            """\
+class Agent:
+    def __init__(self, net, target, gamma):
+        self.net, self.target, self.gamma = net, target, gamma
+    def learn(self, obs, actions, rewards, next_obs, dones):
+        best = self.target(next_obs).max()  # NNX961
+        targets = rewards + self.gamma * best * (1.0 - dones)
+        def loss_fn(net):
+            q = jnp.take_along_axis(net(obs), actions[:, None], axis=-1).squeeze(-1)
+            return optax.l2_loss(q, targets).mean()
+        return nnx.value_and_grad(loss_fn)(self.net)
+rows = jnp.ones((2, 3))
+print(Agent(model, nnx.clone(model), 0.9).learn(rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zeros(2))[0])
+""",
+            """\
+def targets(q1, q2, b, discount):
+    values = jnp.minimum(q1(b.obs2), q2(b.obs2))
+    picked = jnp.take_along_axis(q1(b.obs), b.act[:, None], 1)[:, 0]
+    wanted = jax.lax.stop_gradient(b.rew + discount * b.mask * values.max())  # NNX961
+    return picked, wanted
+""",
+            """\
+def td_error(online, target, s, a, r, s2, d):
+    q_next = jax.lax.stop_gradient(jnp.amax(target(s2)))  # NNX961
+    q = online(s)[jnp.arange(s.shape[0]), a]
+    return q - (r + 0.99 * q_next * (1 - d))
+rows = jnp.ones((2, 3))
+print(td_error(model, model, rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zeros(2)))
+""",
+        ),
+        clean=(
+            """\
+def targets(target, rewards, next_states, dones, gamma=0.99):
+    return rewards + (1 - dones) * gamma * jnp.max(target(next_states), axis=1)
+print(targets(model, jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2)))
+""",
+            """\
+def best(rewards, gamma=0.9):
+    values = jnp.zeros(4)
+    for _ in range(3):
+        values = rewards + gamma * values.max()
+    return values
+print(best(jnp.arange(4.0)))
+""",
+            """\
+def loss(net, old, batch, gamma=0.9):
+    later = old(batch["next_obs"])
+    goal = batch["reward"] + gamma * (1 - batch["done"]) * jnp.max(later, axis=-1)
+    chosen = net(batch["obs"])[jnp.arange(2), batch["action"]]
+    return jnp.mean((chosen - goal) ** 2)
+rows = jnp.ones((2, 3))
+batch = dict(obs=rows, next_obs=rows, action=jnp.array([0, 1]), reward=jnp.ones(2), done=jnp.zeros(2))
+print(loss(model, model, batch))
+""",
+            """\
+def loss(net, old, batch, gamma=0.9):
+    later = old(batch["next_obs"])
+    goal = batch["reward"] + gamma * (1 - batch["done"]) * jnp.max(later, 1)
+    chosen = net(batch["obs"])[jnp.arange(2), batch["action"]]
+    return jnp.mean((chosen - goal) ** 2)
+rows = jnp.ones((2, 3))
+batch = dict(obs=rows, next_obs=rows, action=jnp.array([0, 1]), reward=jnp.ones(2), done=jnp.zeros(2))
+print(loss(model, model, batch))
+""",
+            """\
+def loss(net, old, batch, gamma=0.9):
+    later = old(batch["next_obs"])
+    goal = batch["reward"] + gamma * (1 - batch["done"]) * later.max(-1)
+    chosen = net(batch["obs"])[jnp.arange(2), batch["action"]]
+    return jnp.mean((chosen - goal) ** 2)
+rows = jnp.ones((2, 3))
+batch = dict(obs=rows, next_obs=rows, action=jnp.array([0, 1]), reward=jnp.ones(2), done=jnp.zeros(2))
+print(jnp.max(model(rows)), loss(model, model, batch))
+""",
+            """\
+def one(net, obs, action, reward, next_obs, gamma):
+    goal = reward + gamma * jnp.max(net(next_obs))
+    return (net(obs)[action] - goal) ** 2
+print(one(model, x, 0, 1.0, x, 0.9))
+""",
+            """\
+def one(net, obs, action, reward, next_obs, gamma):
+    goal = reward + gamma * jnp.max(net(next_obs))
+    return (net(obs)[action] - goal) ** 2
+rows = jnp.ones((2, 3))
+each = jax.vmap(lambda o, a, r, n: one(model, o, a, r, n, 0.9))
+print(each(rows, jnp.array([0, 1]), jnp.ones(2), rows))
+""",
+            """\
+def learn(table, state, action, reward, following, rate=0.1, gamma=0.9):
+    goal = reward + gamma * table[following].max()
+    return table.at[state, action].add(rate * (goal - table[state, action]))
+print(learn(jnp.zeros((4, 2)), 0, 1, 1.0, 2))
+""",
+        ),
+    ),
+    "NNX962": Cases(
+        bad=(
+            """\
+def one(logits, key, temperature):
+    logits *= temperature  # NNX962
+    return jax.random.categorical(key, logits)
+class Sampler:
+    def __init__(self, temperature):
+        self.temperature = temperature
+    def __call__(self, key, logits):
+        scaled = jnp.multiply(logits[:, -1, :], self.temperature)  # NNX962
+        top, places = jax.lax.top_k(scaled, 2)
+        return jnp.take_along_axis(places, jax.random.categorical(key, top)[:, None], axis=-1)
+print(one(x, key, 0.5), Sampler(0.5)(key, jnp.ones((2, 3, 4))))
+""",
+            """\
+def pick(key, logits):
+    return jax.random.categorical(key, logits, axis=-1)
+def decode(key, logits, temperature):
+    return pick(key, temperature * logits)  # NNX962
+print(decode(key, x, 0.5))
+""",
+            """\
+def draw(logits, key, cfg):
+    if cfg.top_k:
+        least = jax.lax.top_k(logits, cfg.top_k)[0][..., -1:]
+        logits = jnp.where(logits < least, -jnp.inf, logits)
+    logits = logits * cfg.temperature  # NNX962
+    return jax.random.categorical(key, logits, axis=-1)
+class Config:
+    top_k, temperature = 2, 0.5
+print(draw(x, key, Config))
+""",
+            """\
+def generate(token, key, n, temperature=1.0):
+    out = []
+    for k in jax.random.split(key, n):
+        logits = jax.nn.one_hot(token, 5)
+        token = jax.random.categorical(k, temperature * logits)  # NNX962
+        out.append(token)
+    return out
+print(generate(jnp.zeros(2, int), key, 2))
+""",
+            """\
+class Policy(nnx.Module):
+    def __init__(self, temp, rngs):
+        self.temp, self.head = temp, nnx.Linear(3, 2, rngs=rngs)
+    def act(self, obs, key):
+        scaled = self.head(obs) * self.temp  # NNX962
+        return jax.random.categorical(key, jnp.where(obs[:2] > 5, -1e9, scaled))
+print(Policy(0.5, nnx.Rngs(0)).act(x, key))
+""",
+        ),
+        clean=(
+            """\
+def one(logits, key, temperature):
+    logits /= temperature
+    return jax.random.categorical(key, logits)
+def two(key, logits, temperature):
+    top, places = jax.lax.top_k(logits / temperature, 2)
+    return places[jax.random.categorical(key, top)]
+print(one(x, key, 0.5), two(jax.random.key(1), x, 0.5))
+""",
+            """\
+def pick(key, logits):
+    return jax.random.categorical(key, logits, axis=-1)
+def decode(key, logits, temperature):
+    scale = 1.0 / temperature
+    return pick(key, scale * logits)
+print(decode(key, x, 0.5))
+""",
+            """\
+def draw(logits, key, cfg):
+    if cfg.top_k:
+        least = jax.lax.top_k(logits, cfg.top_k)[0][..., -1:]
+        logits = jnp.where(logits < least, -jnp.inf, logits)
+    logits = logits / cfg.temperature
+    return jax.random.categorical(key, logits, axis=-1)
+class Config:
+    top_k, temperature = 2, 0.5
+print(draw(x, key, Config))
+""",
+            """\
+def draw(logits, key, inverse_temperature, temperature):
+    first = jax.random.categorical(key, logits * inverse_temperature)
+    temperature = 1.0 / temperature
+    other = jax.random.fold_in(key, 1)
+    return first, jax.random.categorical(other, logits * temperature)
+print(draw(x, jax.random.key(1), 2.0, 0.5))
+""",
+            """\
+def contrast(a, b, temperature):
+    logits = (a @ b.T) * temperature
+    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.arange(len(a))).mean()
+print(contrast(jnp.eye(3), jnp.eye(3), 10.0))
+""",
+            """\
+def draw(logits, key, temperature):
+    return jax.random.categorical(key, logits * (1.0 / temperature))
+print(draw(x, key, 0.5))
+""",
+        ),
+    ),
+    "NNX963": Cases(
+        bad=(
+            """\
+def evaluate(loss_of, data):
+    all_ppl = [float(jnp.exp(loss_of(v))) for v in data]  # NNX963
+    return sum(all_ppl) / len(all_ppl)
+print(evaluate(jnp.mean, batches))
+""",
+            """\
+def evaluate(net, data):
+    perplexities = []
+    for v in data:
+        loss = net(v).mean()
+        perplexities.append(math.exp(loss))  # NNX963
+    return sum(perplexities) / len(perplexities)
+print(evaluate(lambda v: v, batches))
+""",
+            """\
+def evaluate(loss_of, data):
+    total_ppl, n = 0.0, 0
+    for v in data:
+        ppl = jnp.exp(loss_of(v))
+        total_ppl += ppl  # NNX963
+        n += 1
+    return total_ppl / n
+print(evaluate(jnp.mean, batches))
+""",
+            """\
+def validate(loss_of, data):
+    losses, ppls = [], []
+    for v in data:
+        loss = loss_of(v)
+        losses.append(float(loss))
+        ppls.append(float(jnp.exp(loss)))  # NNX963
+    return {"loss": np.mean(losses), "ppl": np.mean(ppls)}
+print(validate(jnp.mean, batches))
+""",
+        ),
+        clean=(
+            """\
+def evaluate(loss_of, data):
+    losses = [float(loss_of(v)) for v in data]
+    ppl = math.exp(sum(losses) / len(losses))
+    return ppl
+print(evaluate(jnp.mean, batches))
+""",
+            """\
+def evaluate(loss_of, data):
+    losses = []
+    for v in data:
+        losses.append(float(loss_of(v)))
+    return math.exp(sum(losses) / len(losses))
+print(evaluate(jnp.mean, batches))
+""",
+            """\
+def each(loss_of, texts):
+    perplexities = []
+    for v in texts:
+        perplexities.append(math.exp(loss_of(v)))
+    return {"perplexities": perplexities, "mean": np.mean(perplexities)}
+print(each(jnp.mean, batches))
+""",
+            """\
+def history(loss_of, data):
+    ppls = []
+    for v in data:
+        ppls.append(math.exp(loss_of(v)))
+    return ppls
+print(history(jnp.mean, batches))
+""",
+            """\
+def gains(data):
+    weights = []
+    for v in data:
+        weights.append(jnp.exp(v.mean()))
+    return sum(weights) / len(weights)
+print(gains(batches))
+""",
+        ),
+    ),
     "NNX932": Cases(
         bad=(
+            """\
+import collections
+Transition = collections.namedtuple("Transition", "obs action reward next_obs done")
+def loss(net, target, t, gamma=0.9):
+    goal = t.reward + gamma * target(t.next_obs).max(axis=1)  # NNX932
+    return jnp.mean((net(t.obs)[jnp.arange(2), t.action] - goal) ** 2)
+rows = jnp.ones((2, 3))
+print(loss(model, model, Transition(rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zeros(2))))
+""",
+            """\
+from collections import namedtuple
+Batch = namedtuple("Batch", ["s", "a", "r", "s_next", "terminal"])
+class Agent:
+    def targets(self, b):
+        return b.r + 0.99 * jnp.max(model(b.s_next), axis=-1)  # NNX932
+""",
             _ENDING.replace(_GOAL, "r + gamma * best  # NNX932"),
             _ENDING.replace(_GOAL, "0.99 * old(s_next).max(-1) + r  # NNX932"),
             # in a loss within a step
@@ -245,8 +599,65 @@ update(model, step, 0.9)
             "    return jnp.mean((net(obs)[jnp.arange(2), act] - jax.lax.stop_gradient(goal)) ** 2)\n"
             "rows = jnp.ones((2, 3))\n"
             "print(loss(model, model, (rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zeros(2))))\n",
+            # in a sum of advantages that alone ends with the episode
+            _ENDED.replace("* (1 - done) * later - value", "* later - value  # NNX932"),
+            _ENDED_LOOP.replace(_LATER, "r[t] + gamma * v[t + 1] - v[t]  # NNX932"),
+            """\
+def advantages(rewards, values, dones, gamma, lam):
+    errors = rewards + gamma * values[1:] - values[:-1]  # NNX932
+    def body(total, now):
+        error, done = now
+        total = error + gamma * lam * (1.0 - done) * total
+        return total, total
+    return jax.lax.scan(body, 0.0, (errors, dones), reverse=True)[1]
+print(advantages(x, jnp.ones(4), jnp.zeros(3), 0.9, 0.8))
+""",
         ),
         clean=(
+            """\
+import collections
+Transition = collections.namedtuple("Transition", "obs action reward next_obs done")
+def loss(net, target, t, gamma=0.9):
+    goal = t.reward + gamma * (1 - t.done) * target(t.next_obs).max(axis=1)
+    return jnp.mean((net(t.obs)[jnp.arange(2), t.action] - goal) ** 2)
+rows = jnp.ones((2, 3))
+print(loss(model, model, Transition(rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zeros(2))))
+""",
+            """\
+from collections import namedtuple
+Step = namedtuple("Step", "obs, action, reward, next_obs")
+def goal(t):
+    return t.reward + 0.99 * model(t.next_obs).max(-1)
+rows = jnp.ones((2, 3))
+print(goal(Step(rows, jnp.array([0, 1]), jnp.ones(2), rows)))
+""",
+            """\
+from collections import namedtuple
+Step = namedtuple("Step", "obs action reward next_obs done")
+def goal(t):
+    later = jnp.where(t.done, 0.0, model(t.next_obs).max(-1))
+    return t.reward + 0.99 * later
+rows = jnp.ones((2, 3))
+print(goal(Step(rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.array([True, False]))))
+""",
+            _ENDED,
+            _ENDED_LOOP,
+            _ENDED_LOOP.replace(_LATER, "r[t] + gamma * v[t + 1] - v[t]").replace(
+                "    out =", "    v = v * (1 - jnp.append(0.0, dones))\n    out ="
+            ),
+            _ENDED.replace("* (1 - done) * later", "* later").replace(
+                "(adv, value), adv", "(adv, value * (1 - done)), adv"
+            ),
+            """\
+def advantages(rewards, values, later, dones, gamma, lam):
+    def body(total, now):
+        reward, value, after, done = now
+        error = reward + gamma * after - value
+        total = error + gamma * lam * (1.0 - done) * total
+        return total, total
+    return jax.lax.scan(body, 0.0, (rewards, values, later, dones), reverse=True)[1]
+print(advantages(x, x, x, jnp.zeros(3), 0.9, 0.8))
+""",
             _ENDING,
             _ENDING.replace(_GOAL, "jnp.where(done, r, r + gamma * best)"),
             _ENDING.replace(_GOAL, "r + gamma * best").replace("best = old", "best = (1 - done) * old"),
@@ -794,6 +1205,27 @@ print(total / count)
     ),
     "NNX925": Cases(
         bad=(
+            _VOLUME.replace("return z, -jnp.sum(log_s, axis=-1)", "return z, jnp.sum(log_s, axis=-1)  # NNX925"),
+            """\
+class Coupling:
+    def inverse(self, w, y):
+        one, two = jnp.split(y, 2, axis=-1)
+        s = one @ w
+        return jnp.concatenate([one, (two - s) / jnp.exp(s)], -1), s.sum(-1)  # NNX925
+    def log_prob(self, w, y):
+        z, log_det = self.inverse(w, y)
+        return jax.scipy.stats.norm.logpdf(z).sum(-1) + log_det
+print(Coupling().log_prob(jnp.eye(2), jnp.ones((3, 4))))
+""",
+            """\
+def to_base(s, v):
+    return v * jnp.exp(s), -jnp.sum(s)  # NNX925
+def nll(s, v):
+    z, logdet = to_base(s, v)
+    log_pz = jax.scipy.stats.norm.logpdf(z).sum(-1)
+    return -jnp.mean(log_pz + logdet)
+print(nll(x, jnp.ones((2, 3))))
+""",
             _CODED.replace("-0.5", "0.5").replace(_RETURN, _WRONG_CODE),
             # the divergence itself, taken off; of a helper
             """\
@@ -819,6 +1251,27 @@ loss_fn(x, x, 0.01)
             ),
         ),
         clean=(
+            _VOLUME,
+            # the volume of the other direction, taken off
+            _VOLUME.replace("return z, -jnp", "return z, jnp").replace("+ log_det", "- log_det"),
+            """\
+def push(s, z):
+    return z * jnp.exp(s), jnp.sum(s)
+def draw(s, key):
+    z = jax.random.normal(key, s.shape)
+    v, log_det = push(s, z)
+    return v, jax.scipy.stats.norm.logpdf(z).sum() - log_det
+print(draw(x, key))
+""",
+            """\
+def push(s, z):
+    return z * jnp.exp(s), jnp.sum(s)
+def bound(s, key, log_prob):
+    z = jax.random.normal(key, s.shape)
+    v, log_det = push(s, z)
+    return log_prob(v) + log_det - jax.scipy.stats.norm.logpdf(z).sum()
+print(bound(x, key, jnp.sum))
+""",
             _CODED,
             # the loss is minus the bound
             _CODED.replace("-0.5", "0.5").replace("error + beta", "error - beta"),

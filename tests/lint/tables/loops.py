@@ -447,6 +447,11 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
     ),
     "NNX867": Cases(
         bad=(
+            "def scaled(v, scale=1.0):\n    return v * scale\n"
+            "print(jax.vmap(scaled)(jnp.ones((4, 3)), scale=2.0))  # NNX867\n",
+            "@partial(jax.vmap, in_axes=(None, 0))\ndef logits(w, v, sharp=False):\n"
+            "    return jnp.where(sharp, 2.0, 1.0) * v @ w\n"
+            "print(logits(x, jnp.ones((4, 3)), sharp=True))  # NNX867\n",
             """\
 def scores(f, params, v):
     slopes = jax.vmap(jax.grad(f), in_axes=(None, 0, 0))
@@ -505,6 +510,13 @@ y = g(x, b=1.0)  # NNX867
             "def run(p, v):\n    return g(p, v)  # NNX867\nrun(make(3, 2), jnp.ones((4, 3)))\n",
         ),
         clean=(
+            "def scaled(v, scale=1.0):\n    return v * scale\nprint(jax.vmap(scaled)(jnp.ones((3, 3)), scale=x))\n"
+            "print(jax.vmap(partial(scaled, scale=2.0))(jnp.ones((3, 3))))\n"
+            "print(jax.vmap(lambda v: scaled(v, scale=2.0))(x))\n",
+            "def scaled(v, scale=1.0):\n    return v * scale\ndef batched(vs, s):\n"
+            "    return jax.vmap(scaled)(vs, scale=s)\n"
+            "print(batched(jnp.ones((3, 3)), x))\n"
+            "try:\n    jax.vmap(scaled)(x, scale=2.0)\nexcept ValueError as error:\n    print(error)\n",
             """\
 def scores(f, params, v):
     slopes = jax.vmap(jax.grad(f), in_axes=(None, 0))

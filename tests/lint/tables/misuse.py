@@ -30,9 +30,30 @@ def train(net):
 def blend(slow, fast):
     nnx.update(slow, jax.tree.map(lambda s, f: 0.9 * s + 0.1 * f, nnx.state(slow), nnx.state(fast)))
 """
+_FLIPS = """\
+def random_flip(key, image):
+    return jnp.where(jax.random.bernoulli(key), image[:, ::-1], image)
+def prepare(rng, images):
+    return jax.vmap(random_flip)(jax.random.split(rng, 2), images)
+print(prepare(key, jnp.arange(18.0).reshape(2, 3, 3)).shape)
+"""
+
 CASES = {
     "NNX836": Cases(
         bad=(
+            _FLIPS.replace(
+                "random_flip)(jax.random.split(rng, 2), images)",
+                "random_flip, in_axes=(None, 0))(rng, images)  # NNX836",
+            ),
+            """\
+class Augmenter:
+    def rotate(self, image, key):
+        turned = jax.random.bernoulli(key)
+        return jnp.where(turned, jnp.rot90(image), image)
+    def __call__(self, batch, key):
+        return jax.vmap(self.rotate, in_axes=(0, None))(batch["image"], key)  # NNX836
+print(Augmenter()({"image": jnp.arange(18.0).reshape(2, 3, 3)}, key).shape)
+""",
             """\
 def drop(x, key):
     return x * jax.random.bernoulli(key, 0.5, x.shape)
@@ -133,6 +154,25 @@ def samples(v, key, n):
 """,
         ),
         clean=(
+            _FLIPS,
+            # of one scene
+            _FLIPS.replace(
+                "random_flip)(jax.random.split(rng, 2), images)", "random_flip, in_axes=(None, 0))(rng, frames)"
+            ).replace("rng, images)", "rng, frames)"),
+            _FLIPS.replace(
+                "random_flip)(jax.random.split(rng, 2), images)", "random_flip, in_axes=(None, 0))(rng, images)"
+            )
+            .replace("def prepare", "def prepare_views")
+            .replace("print(prepare", "print(prepare_views"),
+            """\
+def random_flip(key, image):
+    return jnp.where(jax.random.bernoulli(key), image[:, ::-1], image)
+def clips(key, videos):
+    def one(key, images):
+        return jax.vmap(random_flip, in_axes=(None, 0))(key, images)
+    return jax.vmap(one)(jax.random.split(key, 2), videos)
+print(clips(key, jnp.arange(36.0).reshape(2, 2, 3, 3)).shape)
+""",
             """\
 def drop(x, key, i):
     return x * jax.random.bernoulli(jax.random.fold_in(key, i), 0.5, x.shape)
@@ -881,6 +921,33 @@ block = Block(nnx.Rngs(0))
     "NNX859": Cases(
         bad=(
             """\
+def mse(net, v):
+    return jnp.mean((net(v) - 1.0) ** 2)
+def adapt(net, v, rate):
+    learner = net  # NNX859
+    grads = nnx.grad(mse)(learner, v)
+    nnx.update(learner, jax.tree.map(lambda p, g: p - rate * g, nnx.state(learner, nnx.Param), grads))
+    return learner
+def meta(net, tasks):
+    total = 0.0
+    for v in tasks:
+        total = total + mse(adapt(net, v, 0.1), v)
+    return total
+meta(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), batches)
+""",
+            """\
+def reptile(net, tasks):
+    for v in tasks:
+        fast_model = net  # NNX859
+        grads = nnx.grad(lambda m: jnp.mean(m(v) ** 2))(fast_model)
+        start = nnx.state(fast_model, nnx.Param)
+        nnx.update(fast_model, jax.tree.map(lambda p, g: p - 0.1 * g, start, grads))
+        old, new = nnx.state(net, nnx.Param), nnx.state(fast_model, nnx.Param)
+        nnx.update(net, jax.tree.map(lambda a, b: a + 0.5 * (b - a), old, new))
+    return net
+reptile(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), [x, x])
+""",
+            """\
 @nnx.jit
 def step(net, opt, v):
     opt.update(net, nnx.grad(lambda m: m(v).mean())(net))
@@ -920,6 +987,47 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def mse(net, v):
+    return jnp.mean((net(v) - 1.0) ** 2)
+def adapt(net, v, rate):
+    learner = nnx.clone(net)
+    grads = nnx.grad(mse)(learner, v)
+    nnx.update(learner, jax.tree.map(lambda p, g: p - rate * g, nnx.state(learner, nnx.Param), grads))
+    return learner
+def meta(net, tasks):
+    total = 0.0
+    for v in tasks:
+        total = total + mse(adapt(net, v, 0.1), v)
+    return total
+meta(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), batches)
+""",
+            """\
+def tune(net, v):
+    learner = net
+    nnx.update(learner, jax.tree.map(lambda p: 0.9 * p, nnx.state(learner, nnx.Param)))
+    return learner
+print(tune(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), x)(x))
+""",
+            """\
+def act(net, steps):
+    for v in steps:
+        learner = net
+        print(learner(v))
+act(nnx.jit(lambda v: 2 * v), [x, x])
+""",
+            """\
+def reptile(net, tasks):
+    for v in tasks:
+        fast_model = nnx.clone(net)
+        grads = nnx.grad(lambda m: jnp.mean(m(v) ** 2))(fast_model)
+        start = nnx.state(fast_model, nnx.Param)
+        nnx.update(fast_model, jax.tree.map(lambda p, g: p - 0.1 * g, start, grads))
+        old, new = nnx.state(net, nnx.Param), nnx.state(fast_model, nnx.Param)
+        nnx.update(net, jax.tree.map(lambda a, b: a + 0.5 * (b - a), old, new))
+    return net
+reptile(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), [x, x])
+""",
             """\
 def fit(net, check):
     opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
@@ -1312,6 +1420,19 @@ def load(state, data):
         ),
         clean=(
             """\
+def resume(manager, batches, grain):
+    if manager.latest_step():
+        manager.restore(manager.latest_step(), args=grain.python.PyGrainCheckpointRestore(batches))
+    for batch in batches:
+        manager.save(1, args=grain.python.PyGrainCheckpointSave(batches))
+def main(path, batches, grain):
+    import orbax.checkpoint as ocp
+    manager = ocp.CheckpointManager(path)
+    if manager.latest_step():
+        manager.restore(manager.latest_step(), args=grain.python.PyGrainCheckpointRestore(batches))
+    return batches
+""",
+            """\
 import orbax.checkpoint as ocp
 def load(net, path):
     _graphdef, _template = nnx.split(net)
@@ -1480,6 +1601,33 @@ def total(v):
     "NNX869": Cases(
         bad=(
             """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, z):
+        return nnx.sigmoid(self.out(z))
+class Auto(nnx.Module):
+    def __init__(self, rngs):
+        self.mean, self.decoder = nnx.Linear(3, 3, rngs=rngs), Decoder(rngs)
+    def __call__(self, v):
+        mean = self.mean(v)
+        return self.decoder(mean), mean
+def loss_fn(net, v):
+    logits, mean = net(v)
+    return optax.sigmoid_binary_cross_entropy(logits, v).mean() + (mean**2).mean()  # NNX869
+print(nnx.grad(loss_fn)(Auto(nnx.Rngs(0)), x))
+""",
+            """\
+class Two(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        logits = self.head(v)
+        return logits, nnx.softmax(logits)
+net = Two(nnx.Rngs(0))
+print(optax.softmax_cross_entropy_with_integer_labels(net(x)[1], jnp.array(1)))  # NNX869
+""",
+            """\
 def likelihood(params, v, labels):
     chances = jax.nn.softmax(v @ params, axis=-1)
     logs = jax.nn.log_softmax(chances)  # NNX869
@@ -1584,6 +1732,50 @@ loss(Net(nnx.Rngs(0)), x)
 """,
         ),
         clean=(
+            """\
+class Two(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        logits = self.head(v)
+        return logits, nnx.softmax(logits)
+net = Two(nnx.Rngs(0))
+print(optax.softmax_cross_entropy_with_integer_labels(net(x)[0], jnp.array(1)))
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, z):
+        return self.out(z)
+class Auto(nnx.Module):
+    def __init__(self, rngs):
+        self.mean, self.decoder = nnx.Linear(3, 3, rngs=rngs), Decoder(rngs)
+    def __call__(self, v):
+        mean = self.mean(v)
+        return self.decoder(mean), mean
+def loss_fn(net, v):
+    logits, mean = net(v)
+    return optax.sigmoid_binary_cross_entropy(logits, v).mean() + (mean**2).mean()
+print(nnx.grad(loss_fn)(Auto(nnx.Rngs(0)), x))
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, z):
+        return nnx.sigmoid(self.out(z))
+class Auto(nnx.Module):
+    def __init__(self, rngs):
+        self.mean, self.decoder = nnx.Linear(3, 3, rngs=rngs), Decoder(rngs)
+    def __call__(self, v):
+        mean = self.mean(v)
+        return self.decoder(mean), mean
+def loss_fn(net, v):
+    shown, mean = net(v)
+    return optax.sigmoid_binary_cross_entropy(mean, v).mean() + (shown**2).mean()
+print(nnx.grad(loss_fn)(Auto(nnx.Rngs(0)), x))
+""",
             """\
 def likelihood(params, v, labels):
     chances = jax.nn.softmax(v @ params, axis=-1)

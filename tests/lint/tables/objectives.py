@@ -6,6 +6,51 @@ import re
 
 from tests.lint.tables import Cases
 
+_EPOCHS = """\
+def fit(step, parts, epochs):
+    total = 0.0
+    for epoch in range(epochs):
+        for v in parts:
+            total += step(v)
+        print(epoch, total / len(parts))
+fit(jnp.sum, [x, x], 2)
+"""
+_ANEW = _EPOCHS.replace(
+    "    total = 0.0\n    for epoch in range(epochs):\n",
+    """\
+    for epoch in range(epochs):
+        total = 0.0
+""",
+)
+_GAN = """\
+def critic_loss(critic, generator, real, z):
+    fake = critic(generator(z))
+    return jnp.mean(nnx.softplus(-critic(real))) + jnp.mean(nnx.softplus(fake))
+def generator_loss(generator, critic, z):
+    return jnp.mean(nnx.softplus(-critic(generator(z))))
+critic, generator = nnx.Linear(3, 1, rngs=nnx.Rngs(1)), nnx.Linear(2, 3, rngs=nnx.Rngs(2))
+real, z = jnp.ones((4, 3)), jax.random.normal(key, (4, 2))
+print(nnx.grad(critic_loss)(critic, generator, real, z), nnx.grad(generator_loss)(generator, critic, z))
+"""
+_OF_CRITIC = "jnp.mean(nnx.softplus(-critic(real))) + jnp.mean(nnx.softplus(fake))"
+_OF_MAKER = "jnp.mean(nnx.softplus(-critic(generator(z))))"
+_WASSERSTEIN = _GAN.replace(_OF_CRITIC, "fake.mean() - critic(real).mean()").replace(
+    _OF_MAKER, "-critic(generator(z)).mean()"
+)
+_LABELLED = (
+    _GAN.replace(
+        "def critic_loss",
+        """\
+def bce(logits, labels):
+    return optax.sigmoid_binary_cross_entropy(logits, labels).mean()
+def critic_loss""",
+    )
+    .replace(_OF_CRITIC, "bce(critic(real), jnp.full((4, 1), 0.9)) + bce(fake, jnp.zeros_like(fake))")
+    .replace(_OF_MAKER, "bce(critic(generator(z)), jnp.ones((4, 1)))")
+)
+_SQUARES = _GAN.replace(_OF_CRITIC, "0.5 * (jnp.mean((critic(real) - 1) ** 2) + jnp.mean(fake**2))").replace(
+    _OF_MAKER, "0.5 * jnp.mean((critic(generator(z)) - 1) ** 2)"
+)
 _PROBE = """\
 class Body(nnx.Module):
     def __init__(self, rngs):
@@ -629,6 +674,110 @@ print(loss_fn(pooled, jnp.array([[1, 2, 3], [2, 3, 0]]), jnp.array([1, 2])).shap
             "    losses = -jnp.take_along_axis(logp, tokens[:, 1:, None], axis=-1)[..., 0]\n"
             "    return (losses * real(tokens[:, 1:])).sum() / real(tokens[:, 1:]).sum()\n"
             "print(nll(lambda t: jax.nn.one_hot(t, 4), jnp.array([fill([1, 2], 3)])))\n",
+        ),
+    ),
+    "NNX954": Cases(
+        bad=(
+            _GAN.replace(f"{_OF_MAKER}\n", "jnp.mean(nnx.softplus(critic(generator(z))))  # NNX954\n"),
+            _WASSERSTEIN.replace("-critic(generator(z)).mean()\n", "critic(generator(z)).mean()  # NNX954\n"),
+            _LABELLED.replace("jnp.ones((4, 1)))\n", "jnp.zeros((4, 1)))  # NNX954\n"),
+            _SQUARES.replace("(critic(generator(z)) - 1) ** 2)\n", "critic(generator(z)) ** 2)  # NNX954\n"),
+            # closures, of which one gives the fakes, too
+            """\
+def step(critic, generator, real, z):
+    def of_critic(critic):
+        fake = jax.lax.stop_gradient(generator(z))
+        return jnp.mean(nnx.relu(1.0 - critic(real))) + jnp.mean(nnx.relu(1.0 + critic(fake)))
+    def of_generator(generator):
+        fake = generator(z)
+        return critic(fake).mean(), fake  # NNX954
+    return nnx.grad(of_critic)(critic), nnx.grad(of_generator, has_aux=True)(generator)
+critic, generator = nnx.Linear(3, 1, rngs=nnx.Rngs(1)), nnx.Linear(2, 3, rngs=nnx.Rngs(2))
+print(step(critic, generator, jnp.ones((4, 3)), jnp.ones((4, 2))))
+""",
+        ),
+        clean=(
+            _GAN,
+            _WASSERSTEIN,
+            _LABELLED,
+            _SQUARES,
+            # the labels the other way round, and the game itself
+            _LABELLED.replace("0.9", "0.1")
+            .replace("zeros_like", "ones_like")
+            .replace("jnp.ones((4, 1))", "jnp.zeros((4, 1))"),
+            _LABELLED.replace(
+                "return bce(critic(generator(z)), jnp.ones", "return -bce(critic(generator(z)), jnp.zeros"
+            ),
+            # an actor that follows what it is told, and features that are matched
+            """\
+def critic_loss(critic, actor, seen, wanted):
+    values = critic(seen)
+    made = critic(actor(seen))
+    return jnp.mean((values - wanted) ** 2) + 0.1 * (jnp.mean(made) - jnp.mean(values))
+def actor_loss(actor, critic, seen):
+    return -jnp.mean(critic(actor(seen)))
+critic, actor = nnx.Linear(3, 1, rngs=nnx.Rngs(1)), nnx.Linear(3, 3, rngs=nnx.Rngs(2))
+seen = jnp.ones((4, 3))
+print(nnx.grad(critic_loss)(critic, actor, seen, jnp.ones((4, 1))), nnx.grad(actor_loss)(actor, critic, seen))
+""",
+            _WASSERSTEIN.replace(
+                "-critic(generator(z)).mean()", "((critic(generator(z)) - critic(z @ jnp.ones((2, 3)))) ** 2).mean()"
+            ),
+            # a critic whose gradient is followed upwards
+            _WASSERSTEIN.replace("fake.mean() - critic(real).mean()", "critic(real).mean() - fake.mean()")
+            + "print(jax.tree.map(lambda g: -g, nnx.grad(critic_loss)(critic, generator, real, z)))\n",
+        ),
+    ),
+    "NNX955": Cases(
+        bad=(
+            _EPOCHS.replace("len(parts))\n", "len(parts))  # NNX955\n"),
+            # under other names, out of a helper, in a script
+            """\
+correct, n = 0, len(batches)
+for epoch in range(2):
+    for v in batches:
+        correct = correct + (v > 0).mean()
+    accuracy = float(correct) / n  # NNX955
+    print(accuracy)
+""",
+            """\
+class Trainer:
+    def __init__(self, epochs):
+        self.epochs = epochs
+    def fit(self, parts):
+        running_loss, losses = 0.0, []
+        for _ in range(self.epochs):
+            for i, v in enumerate(parts):
+                running_loss += v.sum()
+            losses.append(running_loss / (i + 1))  # NNX955
+        return losses
+print(Trainer(2).fit(batches))
+""",
+            """\
+def fit(parts, num_epochs):
+    hits = 0
+    for epoch in range(num_epochs):
+        seen = 0
+        for v in parts:
+            hits += (v > 0).sum()
+            seen += len(v)
+        print(f"accuracy {hits / seen:.3f}")  # NNX955
+fit(batches, 2)
+""",
+        ),
+        clean=(
+            _ANEW,
+            _EPOCHS.replace("len(parts))\n", "len(parts))\n        total = 0.0\n"),
+            _EPOCHS.replace("total / len(parts)", "total / ((epoch + 1) * len(parts))"),
+            # a mean of all so far, of which both run on
+            _EPOCHS.replace("total = 0.0", "total, count = 0.0, 0")
+            .replace("total += step(v)", "total += step(v)\n            count += 1")
+            .replace("total / len(parts)", "total / count"),
+            # steps that are counted
+            _EPOCHS.replace("total += step(v)", "total += 1"),
+            _EPOCHS.replace("total += step(v)", "total += len(v)"),
+            # parts of one whole
+            _EPOCHS.replace("epochs", "shards").replace("epoch", "shard").replace("len(parts)", "100"),
         ),
     ),
 }

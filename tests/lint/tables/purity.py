@@ -132,6 +132,27 @@ def train(net: nnx.Module, batches):
         ),
         clean=(
             """\
+def apply(graphdef, params, v):
+    return nnx.merge(graphdef, params)(v)
+def play(model, params, v):
+    graphdef, _ = nnx.split(model)
+    def move(carry, _):
+        return apply(graphdef, params, carry), None
+    return jax.lax.scan(move, v, None, length=2)[0]
+def main():
+    net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    params = nnx.state(net)
+    def step(params, v):
+        return play(model=net, params=params, v=v)
+    run = jax.jit(step)
+    for _ in range(2):
+        out = run(params, x)
+        params = jax.tree.map(lambda p: p * 0.5, params)
+    nnx.update(net, params)
+    return out
+print(main())
+""",
+            """\
 @nnx.jit
 def train_step(net, opt, v):
     grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
@@ -567,6 +588,33 @@ class Trainer:
         ),
         clean=(
             """\
+import threading
+_lock = threading.Lock()
+_stats = {'hits': 0, 'misses': 0}
+_known = set()
+def name_of(t):
+    try:
+        return float(t[0])
+    except TypeError:
+        return None
+def grid(t):
+    name = name_of(t)
+    if name is None:
+        return jnp.meshgrid(t, t)
+    with _lock:
+        if name in _known:
+            _stats['hits'] += 1
+        else:
+            _stats['misses'] += 1
+    return jnp.meshgrid(t, t)
+@jax.jit
+def total(t):
+    first, second = grid(t)
+    return (first * second).sum()
+grid(x)
+print(total(x), _stats)
+""",
+            """\
 class Buffer:
     def __init__(self, rows):
         self.rows, self._filled = rows, 0
@@ -785,6 +833,18 @@ def f(x):
 """.replace("def f(x):\n", "def f(x):\n    global losses\n"),
         ),
         clean=(
+            """\
+settings = {'period': 2.0}
+def kernel(theta, given):
+    return theta['scale'] * jnp.cos(x / given['period'] - given['center'])
+def build(theta):
+    settings['center'] = theta.get('center', 0.0)
+    return kernel(theta, settings)
+@jax.jit
+def likelihood(v):
+    return build({'scale': v[0], 'center': v[1]}).sum()
+print(likelihood(x), likelihood(2 * x))
+""",
             """\
 @jax.jit
 def f(x):
@@ -1826,6 +1886,21 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+def backend_of(values, backend):
+    if backend != 'auto':
+        return backend
+    return 'jax' if type(values).__module__.startswith('jax') else 'numpy'
+def by_numpy(values):
+    return np.cumsum(np.asarray(values))
+def corrected(values, backend='auto'):
+    found = backend_of(values, backend)
+    if found == 'jax':
+        return jnp.cumsum(values)
+    else:
+        return by_numpy(values)
+print(jax.vmap(corrected)(jnp.ones((2, 3))), corrected(np.ones(3)))
+""",
             "from scipy.special import factorial\n@jit\ndef f(v):\n    return v / factorial(4)\n",
             "@jit\ndef f(v):\n    return jax.scipy.special.gammaln(v)\n",
             """\
@@ -2178,6 +2253,19 @@ y = model(x)  # NNX812
 """,
         ),
         clean=(
+            """\
+def restored(entries, template):
+    graphdef, _ = nnx.split(template)
+    models = []
+    for entry in entries:
+        _, fresh = nnx.split(template)
+        models.append(nnx.merge(graphdef, jax.tree.map(lambda v: v * entry, fresh)))
+    for entry in entries:
+        _, fresh = nnx.split(template)
+        models.append(nnx.merge(graphdef, jax.tree.map(lambda v: v + entry, fresh)))
+    return models
+print(restored([2.0], model)[0](x))
+""",
             """\
 class Trainer:
     def __init__(self):

@@ -11,6 +11,22 @@ class Walk(NamedTuple):
     key: jax.Array
 """
 
+_EPISODES = """\
+class Maze:
+    def reset(self, key):
+        return jax.random.randint(key, (2,), 0, 5)
+    def step(self, state):
+        return state + 1, jnp.all(state > 4)
+def rollout(env, key, n):
+    first, rest = jax.random.split(key)
+    def body(state, each):
+        after, done = env.step(state)
+        fresh = env.reset(each)
+        return jnp.where(done, fresh, after), state
+    return jax.lax.scan(body, env.reset(first), jax.random.split(rest, n))[1]
+print(jax.jit(rollout, static_argnums=(0, 2))(Maze(), key, 4))
+"""
+
 CASES = {
     "NNX773": Cases(
         bad=(
@@ -78,6 +94,18 @@ for i, rate in enumerate([0.1, 0.2]):
     ),
     "NNX830": Cases(
         bad=(
+            _EPISODES.replace("reset(each)", "reset(first)  # NNX830"),
+            _EPISODES.replace("reset(each)", "reset(first)  # NNX830").replace("env, key", "env: Maze, key"),
+            """\
+def reset(key):
+    return jax.random.uniform(key, (3,))
+def rollout(key, state):
+    def body(state, _):
+        state = jnp.where(state.sum() > 2, reset(key), state + 0.5)  # NNX830
+        return state, state
+    return jax.lax.scan(body, state, None, length=4)[1]
+print(rollout(key, x))
+""",
             """\
 def choose(key, values):
     coin, arm = key, key
@@ -232,6 +260,42 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def transform(weights, rows, times):
+    return rows @ weights * times
+if __name__ == '__main__':
+    rng = jax.random.key(42)
+    rows = jax.random.normal(rng, (8, 3))
+    times = jax.random.normal(rng, (8, 1))
+    weights = jax.random.normal(rng, (3, 3))
+    out = transform(weights, rows, times)
+    print(out.shape, f'{out.dtype}')
+""",
+            _EPISODES,
+            _EPISODES.replace("reset(each)", "reset(first)")
+            .replace("randint(key, (2,), 0, 5)", "arange(2)")
+            .replace("jax.random.arange", "jnp.arange"),
+            """\
+def evaluate(env, eval_key, n):
+    def body(total, _):
+        state = env.reset(eval_key)
+        return total + state.sum(), state
+    return jax.lax.scan(body, 0.0, None, length=n)[0]
+class Fixed:
+    def reset(self, key):
+        return jax.random.uniform(key, (2,))
+print(evaluate(Fixed(), key, 3))
+""",
+            """\
+def episodes(number):
+    rng = jax.random.PRNGKey(42)
+    made = []
+    for _ in range(number):
+        image_rng, action_rng = jax.random.split(rng, num=2)
+        made.append(np.random.rand(3))
+    return made
+print(len(episodes(2)))
+""",
             # two models of Linen with one key, and a call without dropout in a loop
             """\
 from flax import linen
@@ -1121,6 +1185,10 @@ slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
     ),
     "NNX971": Cases(
         bad=(
+            "def epoch(key, feats, tags):\n    a, b = jax.random.split(key)\n"
+            "    feats = jax.random.permutation(a, feats)\n"
+            "    tags = jax.random.permutation(b, tags)  # NNX971\n"
+            "    return list(zip(feats, tags, strict=True)), (feats, tags)\n",
             """\
 rngs = nnx.Rngs(shuffle=1)
 def epochs(features, labels, step):
@@ -1180,6 +1248,8 @@ def draw(key, xs, ys):
             "print(split(np.ones((4, 2)), np.arange(4)))\n",
         ),
         clean=(
+            "def epoch(key, feats, tags):\n    feats = jax.random.permutation(key, feats)\n"
+            "    tags = jax.random.permutation(key, tags)\n    return feats, tags\nprint(epoch(key, x, x))\n",
             """\
 rngs = nnx.Rngs(shuffle=1)
 def epochs(features, labels, step):

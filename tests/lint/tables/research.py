@@ -80,6 +80,13 @@ def evaluate(logits, labels):
             "    return -jnp.mean(labels * jnp.log(p + 1e-7) + (1 - labels) * jnp.log(1 - p + 1e-7))  # NNX800\n"
             "print(loss(one, data, (data[:, 0] > 0).astype(jnp.float32)))\n",
             _COLUMN + "print(((one(data) > 0.5) == (goal > 0)).mean())  # NNX800\n",
+            # parts of batches that a generator gives
+            _COLUMN + "def parts(v, t):\n    for i in range(0, len(v), 2):\n        yield v[i : i + 2], t[i : i + 2]\n"
+            "for v, t in parts(data, goal):\n    print(((one(v) - t) ** 2).mean())  # NNX800 NNX912\n",
+            _COLUMN + "def parts(v, t):\n    for i in range(0, len(v), 2):\n"
+            "        yield {'v': v[i : i + 2], 't': t[i : i + 2]}\n"
+            "def loss(m, b):\n    return ((m(b['v']) - b['t']) ** 2).mean()  # NNX800\n"
+            "for part in parts(data, goal):\n    print(nnx.grad(loss)(one, part))\n",
             _COLUMN
             + "fake = jnp.zeros(data.shape[0])\nprint(optax.sigmoid_binary_cross_entropy(one(data), fake))  # NNX800\n",
             _COLUMN + "rng = np.random.default_rng(0)\nlabels = (goal > np.median(goal)).astype(np.float32)\n"
@@ -149,6 +156,14 @@ def run(batch):
 """,
         ),
         clean=(
+            # parts of columns that a generator gives, and single examples
+            _COLUMN + "def parts(v, t):\n    for i in range(0, len(v), 2):\n"
+            "        yield {'v': v[i : i + 2], 't': t[i : i + 2, None]}\n"
+            "def loss(m, b):\n    return ((m(b['v']) - b['t']) ** 2).mean()\n"
+            "for part in parts(data, goal):\n    print(nnx.grad(loss)(one, part))\n",
+            _COLUMN + "def singles(v, t):\n    for i in range(len(v)):\n        yield v[i], t[i]\n"
+            "def loss(m, v, t):\n    return ((m(v) - t) ** 2).mean()\n"
+            "for v, t in singles(data, goal):\n    print(nnx.grad(loss)(one, v, t))\n",
             """\
 def evaluate(logits, labels):
     predictions = logits.argmax(-1)
@@ -397,6 +412,10 @@ each(x, lambda p, v: (p * v).sum(), jnp.ones((2, 3)))
     ),
     "NNX839": Cases(
         bad=(
+            "layers = [(jnp.ones((3, 2)), jnp.zeros(2))]\n"
+            "def loss(layers, v):\n    for w, b in layers:\n        v = jnp.tanh(v @ w + b)\n    return v.mean()\n"
+            "total = None\nfor v in jnp.ones((2, 4, 3)):\n    grads = jax.grad(loss)(layers, v)\n"
+            "    total = grads if total is None else total + grads  # NNX839\n",
             """\
 def gathered(loss, params, rounds):
     total = {"w": jnp.zeros(3)}
@@ -410,6 +429,16 @@ def gathered(loss, params, rounds):
             "grads = jax.grad(loss)(made(), x)\nhalf = grads / 2  # NNX839\n",
         ),
         clean=(
+            "layers = [(jnp.ones((3, 2)), jnp.zeros(2))]\n"
+            "def loss(layers, v):\n    for w, b in layers:\n        v = jnp.tanh(v @ w + b)\n    return v.mean()\n"
+            "total, everything, mean = None, [], 0\nfor v in jnp.ones((2, 4, 3)):\n"
+            "    grads = jax.grad(loss)(layers, v)\n"
+            "    total = grads if total is None else jax.tree.map(jnp.add, total, grads)\n"
+            "    everything = everything + grads\n    mean = mean + jax.grad(jnp.sum)(v)\n"
+            "print(total, everything, mean)\n",
+            "layers, more = [x], [2 * x]\n"
+            "grads = jax.grad(lambda one: one[0].sum())(layers) + jax.grad(lambda one: one[0].sum())(more)\n"
+            "print(grads)\n",
             """\
 def gathered(loss, params, rounds):
     total = {"w": jnp.zeros(3)}
@@ -430,6 +459,8 @@ gathered(lambda params, v: (params["w"] * v).sum(), {"w": x}, batches)
     ),
     "NNX848": Cases(
         bad=(
+            "counts = jnp.bincount(jnp.array([0, 1, 1]), length=3)\nshares = jnp.zeros_like(counts)\n"
+            "shares = shares.at[0].set(counts[0] / counts.sum())  # NNX848\n",
             """\
 def ranks(v):
     order = jnp.argsort(v)
@@ -440,6 +471,11 @@ def ranks(v):
             "v = jnp.arange(3)\nv = v.at[1].set(jnp.mean(x))  # NNX848\n",
         ),
         clean=(
+            "counts = jnp.bincount(jnp.array([0, 1, 1]), weights=x, length=3)\nshares = jnp.zeros_like(counts)\n"
+            "print(shares.at[0].set(counts[0] / counts.sum()))\n",
+            "counts = jnp.bincount(jnp.array([0, 1, 1]), length=3)\n"
+            "shares = jnp.zeros_like(counts, dtype=jnp.float32)\n"
+            "print(shares.at[0].set(counts[0] / counts.sum()), counts.at[0].add(2))\n",
             """\
 def ranks(v):
     order = jnp.argsort(v)
@@ -665,6 +701,10 @@ both(x)
     ),
     "NNX884": Cases(
         bad=(
+            "def quantize(book, z):\n    index = jnp.argmin(jnp.sum((z[:, None] - book) ** 2, -1), -1)\n"
+            "    quant = book[index]\n"
+            "    loss = jnp.mean((z - jax.lax.stop_gradient(quant)) ** 2)\n"
+            "    quant = z + jax.lax.stop_gradient(quant) - z  # NNX884\n    return quant, loss\n",
             "def loss(w, v):\n    limit = v.mean()\n    over = w * v > limit\n    return over.mean()  # NNX884\n"
             "step = jax.grad(loss)\n",
             """\
@@ -738,6 +778,14 @@ class Quantizer(nnx.Module):
 """,
         ),
         clean=(
+            "def quantize(book, z):\n    index = jnp.argmin(jnp.sum((z[:, None] - book) ** 2, -1), -1)\n"
+            "    quant = book[index]\n"
+            "    loss = jnp.mean((z - jax.lax.stop_gradient(quant)) ** 2)\n"
+            "    quant = z + jax.lax.stop_gradient(quant - z)\n    return quant, loss\n"
+            "print(quantize(jnp.eye(3), jnp.eye(3)))\n",
+            "def near(y):\n    y = jnp.tanh(x) * y\n    z = 2 * y\n"
+            "    z = z + jax.lax.stop_gradient(x) - jax.lax.stop_gradient(z)\n"
+            "    return z\nprint(near(x))\n",
             """\
 class Quantizer(nnx.Module):
     def __init__(self, rngs):

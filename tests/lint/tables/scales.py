@@ -50,6 +50,11 @@ rows = jnp.ones((5, 5, 3))
 CASES: dict[str, Cases] = {
     "NNX947": Cases(
         bad=(
+            "def steps():\n    return jax.lax.fori_loop(0, 1000, lambda i, c: c + 1, jnp.int32(0)) + steps_of()\n"
+            "def steps_of():\n    def body(i, c):\n        return c + 1\n"
+            "    return jax.lax.fori_loop(0, 1000, body, jnp.bfloat16(0))  # NNX947\nprint(steps())\n",
+            "def evaluate(rows):\n    seen = jnp.zeros((), dtype=jnp.float16)  # NNX947\n    for row in rows:\n"
+            "        seen += row.shape[0]\n    return seen\n",
             _LOW
             + """\
 params = half({"w": jnp.ones((3, 2))})
@@ -86,6 +91,14 @@ print(params)
 """,
         ),
         clean=(
+            "def evaluate(rows):\n    init = (jnp.asarray(0, jnp.int32), jnp.zeros((), jnp.bfloat16))\n"
+            "    def body(carry, row):\n"
+            "        seen, peak = carry\n"
+            "        return (seen + row.shape[0], jnp.maximum(peak, row.max().astype(peak.dtype))), None\n"
+            "    return jax.lax.scan(body, init, rows)[0]\nprint(evaluate(jnp.ones((4, 3))))\n",
+            "def few():\n    def body(i, c):\n        return c + 1\n"
+            "    return jax.lax.fori_loop(0, 10, body, jnp.bfloat16(0))\n"
+            "print(few(), jnp.bfloat16(1) + 1)\n",
             # float32, and a copy of half precision for the forward pass
             _KEPT
             + """\

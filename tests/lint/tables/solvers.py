@@ -9,7 +9,254 @@ _GRAM = "from jax.scipy.linalg import cho_factor, cho_solve, solve_triangular\ng
 _TIMES = "from jax.experimental.ode import odeint\nts = jnp.linspace(0.0, 1.0, 4)\n"
 _EDGES = "edges = jnp.array([[0, 1], [2, 1], [1, 0]])\n"
 
+_SHARES = """\
+def deposit(places, mass, n):
+    left = jnp.floor(places * n).astype(int)
+    part = places * n - left
+    grid = jnp.zeros(n + 1)
+    grid = grid.at[left].add(mass * (1 - part))
+    grid = grid.at[left + 1].add(mass * part)
+    return grid
+print(deposit(jax.random.uniform(key, (20,)), 0.05, 4))
+"""
+_SLOPE = """\
+def slope(u, length):
+    n = u.shape[0]
+    k = 2 * jnp.pi * jnp.fft.rfftfreq(n, d=length / n)
+    return jnp.fft.irfft(1j * k * jnp.fft.rfft(u), n=n)
+print(slope(jnp.sin(jnp.arange(8.0)), 8.0))
+"""
+_GRID = """\
+class Grid:
+    def __init__(self, n, dx):
+        self.kx = 2 * np.pi * np.fft.fftfreq(n, dx)[:, None]
+    def laplacian(self, u):
+        u_hat = jnp.fft.fft2(u)
+        return jnp.fft.ifft2(-(self.kx**2) * u_hat).real
+print(Grid(4, 0.5).laplacian(jnp.ones((4, 4))))
+"""
+_WALK = """\
+def walk(key, y, theta, sigma, dt):
+    for k in jax.random.split(key, 3):
+        y = y - theta * y * dt + sigma * jnp.sqrt(dt) * jax.random.normal(k, y.shape)
+    return y
+print(walk(key, x, 1.0, 0.5, 0.1))
+"""
+_PATHS = """\
+class Stock:
+    def __init__(self, mu, vol, dt):
+        self.mu, self.vol, self.dt = mu, vol, dt
+    def paths(self, key, start):
+        def body(price, now):
+            t, z = now
+            noise = self.vol * price * self.dt**0.5 * z
+            price = price + self.mu * price * self.dt + noise
+            return price, price
+        return jax.lax.scan(body, start, (jnp.arange(4.0), jax.random.normal(key, (4,))))[1]
+print(Stock(0.1, 0.2, 0.01).paths(key, 1.0))
+"""
+_LEAP = """\
+def leapfrog(grad_fn, q, p, eps):
+    for _ in range(2):
+        grad = grad_fn(q)
+        p_half = p - eps / 2 * grad
+        q = q + eps * p_half
+        p = p_half - eps / 2 * grad_fn(q)
+    return q, p
+print(leapfrog(jax.grad(lambda q: jnp.sum(q**2)), x, x, 0.1))
+"""
+_VERLET = """\
+def verlet(force, pos, velocity, dt):
+    f = force(pos)
+    velocity += 0.5 * dt * f
+    pos += dt * velocity
+    f = force(pos)
+    velocity += 0.5 * dt * f
+    return pos, velocity
+print(verlet(lambda pos: -pos, 1.0, 0.0, 0.1))
+"""
+_FILTER = """\
+class Filter:
+    def __init__(self, f, q):
+        self.f, self.q = f, q
+    def predict(self, mean, cov):
+        f = self.f
+        mean = f @ mean
+        cov = f @ cov @ f.T + self.q
+        return mean, cov
+print(Filter(jnp.eye(2), jnp.eye(2)).predict(jnp.ones(2), jnp.eye(2)))
+"""
+_WEIGHTED = """\
+def expectation(draws, target, proposal):
+    log_w = target(draws) - proposal(draws).sum(-1)
+    w = jax.nn.softmax(log_w)
+    return w @ draws
+def target_logpdf(v):
+    return jax.scipy.stats.norm.logpdf(v).sum(-1)
+print(expectation(jnp.ones((4, 2)), target_logpdf, jax.scipy.stats.norm.logpdf))
+"""
+_FILTERED = """\
+def resample(key, particles, y):
+    log_lik = jax.scipy.stats.norm.logpdf(y, particles, 0.5)
+    chosen = jax.random.categorical(key, log_lik, shape=particles.shape)
+    return particles[chosen]
+print(resample(key, x, 0.5))
+"""
+
 CASES = {
+    "NNX967": Cases(
+        bad=(
+            _SLOPE.replace(
+                "2 * jnp.pi * jnp.fft.rfftfreq(n, d=length / n)", "jnp.fft.rfftfreq(n, d=length / n)  # NNX967"
+            ),
+            _GRID.replace("2 * np.pi * np.fft.fftfreq(n, dx)[:, None]", "np.fft.fftfreq(n, dx)[:, None]  # NNX967"),
+            """\
+def frequencies(n, spacing):
+    return jnp.fft.fftfreq(n, spacing)  # NNX967
+def derivative(u, k):
+    u_hat = jnp.fft.fft(u)
+    return jnp.fft.ifft(1j * k * u_hat).real
+print(derivative(jnp.ones(4), frequencies(4, 0.25)))
+""",
+            """\
+n, dx = 4, 0.3
+one = jnp.fft.fftfreq(n, d=dx)  # NNX967
+kx, ky = jnp.meshgrid(one, one, indexing="ij")
+field = jnp.fft.fft2(jnp.ones((n, n)))
+print(jnp.fft.ifft2(1j * ky * field).real)
+""",
+        ),
+        clean=(
+            _SLOPE,
+            _GRID,
+            _SLOPE.replace("2 * jnp.pi * jnp", "jnp").replace("irfft(1j", "irfft(2j * jnp.pi"),
+            _SLOPE.replace("2 * jnp.pi * jnp", "jnp").replace("d=length / n", "d=length / (2 * jnp.pi * n)"),
+            _SLOPE.replace("2 * jnp.pi * jnp", "jnp").replace("d=length / n", "d=1 / n"),
+            _SLOPE.replace("2 * jnp.pi * jnp", "jnp").replace("return jnp", "return 2 * jnp.pi * jnp"),
+            """\
+def low_pass(u, dx, width):
+    f = jnp.fft.rfftfreq(u.shape[0], dx)
+    return jnp.fft.irfft(jnp.exp(-((f * width) ** 2)) * jnp.fft.rfft(u), n=u.shape[0])
+print(low_pass(jnp.ones(4), 0.1, 0.2))
+""",
+            """\
+def centre(u, dx):
+    f = jnp.fft.rfftfreq(u.shape[0], dx)
+    power = jnp.abs(jnp.fft.rfft(u)) ** 2
+    return jnp.sum(f * power) / jnp.sum(power)
+print(centre(jnp.ones(4), 0.1))
+""",
+        ),
+    ),
+    "NNX968": Cases(
+        bad=(
+            _FILTER.replace("f @ cov @ f.T + self.q", "f * cov * f.T + self.q  # NNX968"),
+            _FILTER.replace("f @ cov @ f.T + self.q", "f * cov * jnp.transpose(f) + self.q  # NNX968"),
+            _WALK.replace(
+                "jnp.sqrt(dt) * jax.random.normal(k, y.shape)", "dt * jax.random.normal(k, y.shape)  # NNX968"
+            ),
+            _PATHS.replace("self.dt**0.5 * z", "self.dt * z  # NNX968"),
+            """\
+def brownian(key, n, dt):
+    dW = dt * jax.random.normal(key, (n,))  # NNX968
+    return jnp.cumsum(dW)
+print(brownian(key, 4, 0.1))
+""",
+            _LEAP.replace("p_half - eps / 2 * grad_fn(q)", "p_half - eps / 2 * grad  # NNX968"),
+            _VERLET.replace(
+                "    f = force(pos)\n    velocity += 0.5 * dt * f\n    return",
+                "    velocity += 0.5 * dt * f  # NNX968\n    return",
+            ),
+        ),
+        clean=(
+            _FILTER,
+            """\
+def scaled(scales, kernel):
+    scales = scales[:, None]
+    return scales * kernel * scales.T + scales @ scales.T
+print(scaled(x, jnp.eye(3)))
+""",
+            """\
+def weighted(w, gram, v):
+    return w * gram * w.T, gram @ v
+print(weighted(jnp.eye(3), jnp.eye(3), x))
+""",
+            _WALK,
+            _PATHS,
+            _LEAP,
+            _VERLET,
+            """\
+def shaken(key, v, force, sigma, dt):
+    return v + (force + sigma * jax.random.normal(key, v.shape)) * dt
+print(shaken(key, x, x, 0.1, 0.01))
+""",
+            """\
+def scaled(key, v, sigma, dt):
+    sigma = sigma / jnp.sqrt(dt)
+    return v - v * dt + sigma * dt * jax.random.normal(key, v.shape)
+print(scaled(key, x, 0.1, 0.01))
+""",
+            """\
+def falling(pos, velocity, gravity, dt):
+    velocity = velocity + 0.5 * dt * gravity
+    pos = pos + dt * velocity
+    velocity = velocity + 0.5 * dt * gravity
+    return pos, velocity
+print(falling(x, x, 9.81, 0.1))
+""",
+            """\
+def dragged(pos, velocity, drag, dt):
+    force = drag(velocity)
+    velocity = velocity - 0.5 * dt * force
+    pos = pos + dt * velocity
+    velocity = velocity - 0.5 * dt * force
+    return pos, velocity
+print(dragged(x, x, jnp.abs, 0.1))
+""",
+        ),
+    ),
+    "NNX969": Cases(
+        bad=(
+            _WEIGHTED.replace("jax.nn.softmax(log_w)", "log_w / jnp.sum(log_w)  # NNX969"),
+            _WEIGHTED.replace("jax.nn.softmax(log_w)", "log_w / log_w.sum()  # NNX969"),
+            _FILTERED.replace(
+                "categorical(key, log_lik, shape=particles.shape)", "choice(key, 3, (3,), p=log_lik)  # NNX969"
+            ),
+            """\
+def mean(log_weights, v):
+    return jnp.average(v, weights=log_weights)  # NNX969
+print(mean(jnp.log(jnp.array([0.5, 0.2, 0.3])), x))
+""",
+        ),
+        clean=(
+            _WEIGHTED,
+            _FILTERED,
+            _WEIGHTED.replace("jax.nn.softmax(log_w)", "jnp.exp(log_w)\n    w = w / jnp.sum(w)"),
+            """\
+def shares(counts):
+    log_counts = jnp.log1p(counts)
+    return log_counts / jnp.sum(log_counts)
+print(shares(x))
+""",
+            """\
+def recombination(ranks, n):
+    weights = jnp.log(n + 0.5) - jnp.log(ranks)
+    return weights / jnp.sum(weights)
+print(recombination(jnp.arange(1.0, 4.0), 3))
+""",
+            """\
+def nll(log_probs, mask):
+    return -jnp.sum(log_probs * mask) / jnp.sum(mask)
+print(nll(x, x))
+""",
+            """\
+def resample(key, particles, y):
+    w = jax.scipy.stats.norm.pdf(y, particles, 0.5)
+    return jax.random.choice(key, particles, (3,), p=w / jnp.sum(w))
+print(resample(key, x, 0.5))
+""",
+        ),
+    ),
     "NNX937": Cases(
         bad=(
             _HOST
@@ -204,6 +451,8 @@ def path(start, k):
     ),
     "NNX940": Cases(
         bad=(
+            _SHARES.replace(".at[left].add", ".at[left].set").replace("* (1 - part))\n", "* (1 - part))  # NNX940\n"),
+            _SHARES.replace(".at[left + 1].add(mass * part)", ".at[left + 1].set(mass * part)  # NNX940"),
             """\
 def layer(v, edges, w):
     src, dst = edges[:, 0], edges[:, 1]
@@ -265,6 +514,21 @@ def shifted(v):
     receivers = (senders + 1) % 3
     return jnp.zeros_like(v).at[receivers].set(v[senders])
 print(shifted(x))
+""",
+            _SHARES,
+            """\
+def two_hot(place, n):
+    left = jnp.floor(place).astype(int)
+    part = place - left
+    return jnp.zeros(n).at[left].set(1.0 - part).at[left + 1].set(part)
+print(jax.vmap(lambda v: two_hot(v, 5))(jnp.array([0.5, 2.25])), two_hot(0.5, 3))
+""",
+            """\
+def two_hot(places, n):
+    left, rows = jnp.floor(places).astype(int), jnp.arange(len(places))
+    part = places - left
+    return jnp.zeros((len(places), n)).at[rows, left].set(1.0 - part)
+print(two_hot(jnp.array([0.5, 2.25]), 5))
 """,
             _EDGES
             + """\

@@ -315,6 +315,14 @@ f = jax.vmap(lambda v: bool(v))  # NNX821
         ),
         clean=(
             """\
+def product(v, n):
+    z = 1.0
+    for i in range(int(n)):
+        z = z * (v + i)
+    return z * n
+print(jax.grad(product)(1.0, 2.0), jax.grad(product, argnums=1)(1.0, 2.0))
+""",
+            """\
 class Solver:
     def _dt(self, state):
         return float(jnp.clip(state.sum(), 0.0, 1.0))

@@ -704,6 +704,27 @@ class Encoder(nnx.Module):
     "NNX892": Cases(
         bad=(
             """\
+def fit(params, loss, tx, st):
+    acc = jax.tree.map(jnp.zeros_like, params)
+    for i in range(8):
+        g = jax.grad(loss)(params, jnp.ones(3))
+        acc = jax.tree.map(lambda a, b: a + b, acc, g)
+        if (i + 1) % 4 == 0:
+            u, st = tx.update(acc, st, params)  # NNX892
+            params = optax.apply_updates(params, u)
+    return params
+""",
+            """\
+def fit(state, grad_fn, batches, n):
+    grad_sum = jax.tree.map(lambda p: jnp.zeros(p.shape), state.params)
+    for i, b in enumerate(batches):
+        grads = grad_fn(state.params, b)
+        grad_sum = optax.tree_utils.tree_add(grad_sum, grads)
+        if not (i + 1) % n:
+            state = state.apply_gradients(grads=jax.tree.map(lambda x: x / n, grad_sum))  # NNX892
+    return state
+""",
+            """\
 @nnx.jit
 def train_step(net, opt, metrics, v):
     loss, grads = nnx.value_and_grad(lambda m: (m(v) ** 2).mean())(net)
@@ -787,6 +808,44 @@ for _ in range(3):
             .replace("= jax", "= grads_of(net, v) if net.total is None else jax"),
         ),
         clean=(
+            """\
+tx = optax.sgd(0.1)
+params = jnp.ones(3)
+st, acc = tx.init(params), jnp.zeros(3)
+for i in range(8):
+    acc = acc + jax.grad(lambda p: (p**2).sum())(params)
+    if (i + 1) % 4 == 0:
+        updates, st = tx.update(acc / 4, st)
+        params = optax.apply_updates(params, updates)
+        acc = jnp.zeros(3)
+print(params)
+""",
+            """\
+tx = optax.sgd(0.1)
+params = jnp.ones(3)
+st, total_grads = tx.init(params), None
+for i in range(4):
+    grads = jax.grad(lambda p: (p**2).sum())(params)
+    total_grads = grads if total_grads is None else jax.tree.map(jnp.add, total_grads, grads)
+    if (i + 1) % 2 == 0:
+        updates, st = tx.update(total_grads, st)
+        params, total_grads = optax.apply_updates(params, updates), None
+print(params)
+""",
+            # one step at the end of each sum
+            """\
+tx = optax.sgd(0.1)
+params = jnp.ones(3)
+st = tx.init(params)
+for epoch in range(2):
+    grad_sum = jnp.zeros(3)
+    for i in range(4):
+        grad_sum = grad_sum + jax.grad(lambda p: (p**2).sum())(params)
+        if i == 3:
+            updates, st = tx.update(grad_sum, st)
+            params = optax.apply_updates(params, updates)
+print(params)
+""",
             """\
 @nnx.jit
 def train_step(net, opt, metrics, v):
@@ -1270,6 +1329,22 @@ class Mask(nnx.Module):
             "print([augment.jitter(one) for one in batches])\n",
         ),
         clean=(
+            """\
+class Trainer:
+    def __init__(self, seed):
+        self.key = jax.random.key(seed)
+        self.model = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    def run(self, v):
+        key, first = jax.random.split(self.key)
+        for _ in range(2):
+            key, draw = jax.random.split(key)
+            v = v + jax.random.normal(draw, v.shape)
+        return self.model(v + jax.random.normal(first, v.shape))
+def main():
+    trainer = Trainer(3)
+    print(trainer.run(x))
+main()
+""",
             """\
 class Tasks:
     def __init__(self, count, rng):

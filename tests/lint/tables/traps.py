@@ -54,6 +54,11 @@ _SCALED = "@partial(jax.jit, static_argnums=0)\ndef scaled(s, x):\n    return s.
 CASES = {
     "NNX797": Cases(
         bad=(
+            "def loss(p, v):\n    return jnp.sum((v @ p['w'] + p['b']) ** 2)\n"
+            "def train(steps):\n    p = {'w': jnp.ones((3, 2)), 'b': jnp.zeros(2)}\n"
+            "    grad_fn = jax.jit(jax.grad(loss))\n"
+            "    for _ in range(steps):\n        leaves = jax.tree.leaves(grad_fn(p, x))\n"
+            "        print(dict(zip(p.keys(), leaves)))  # NNX797\n",
             """\
 RATES = {"stem": 0.3, "body": 0.1}
 def init():
@@ -370,12 +375,69 @@ main(jnp.sin, x)
     ),
     "NNX754": Cases(
         bad=(
+            """\
+class Tower(nnx.Module):
+    def __init__(self, rngs):
+        self.proj = nnx.Linear(3, 2, dtype=jnp.float16, rngs=rngs)
+    def __call__(self, v):
+        z = self.proj(v)
+        return z / (jnp.linalg.norm(z, axis=-1, keepdims=True) + 1e-8)  # NNX754
+print(Tower(nnx.Rngs(0))(x))
+""",
+            """\
+class Towers(nnx.Module):
+    def __init__(self, rngs):
+        options = dict(dtype=jnp.float16, use_bias=False, rngs=rngs)
+        self.query, self.item = nnx.Linear(3, 2, **options), nnx.Linear(3, 2, **options)
+    def embed(self, layer, v):
+        z = layer(v)
+        return z / (jnp.sqrt(jnp.sum(z * z, axis=-1, keepdims=True)) + 1e-8)  # NNX754
+    def __call__(self, q, i):
+        return self.embed(self.query, q) @ self.embed(self.item, i).T
+print(Towers(nnx.Rngs(0))(x, x))
+""",
             "h = x.astype(jnp.float16)\ny = h / (h.std() + 1e-8)  # NNX754\n",
             "h = jnp.zeros(3, dtype=jnp.float16)\ny = 1.0 / jnp.maximum(h, 1e-9)  # NNX754\n",
             "image = jnp.zeros((2, 2), jnp.uint8)\ny = image - 128  # NNX754\n",
             "a, b = np.zeros(2, np.uint8), np.ones(2, np.uint8)\ny = a - b  # NNX754\n",
         ),
         clean=(
+            """\
+class Tower(nnx.Module):
+    def __init__(self, rngs):
+        self.proj = nnx.Linear(3, 2, dtype=jnp.float16, rngs=rngs)
+    def __call__(self, v):
+        z = self.proj(v).astype(jnp.float32)
+        return z / (jnp.linalg.norm(z, axis=-1, keepdims=True) + 1e-8)
+print(Tower(nnx.Rngs(0))(x))
+""",
+            """\
+class Tower(nnx.Module):
+    def __init__(self, rngs):
+        self.proj = nnx.Linear(3, 2, dtype=jnp.bfloat16, rngs=rngs)
+    def __call__(self, v):
+        z = self.proj(v)
+        return z / (jnp.linalg.norm(z, axis=-1, keepdims=True) + 1e-8)
+print(Tower(nnx.Rngs(0))(x))
+""",
+            """\
+class Tower(nnx.Module):
+    def __init__(self, rngs):
+        self.proj = nnx.Linear(3, 2, dtype=jnp.float16, rngs=rngs)
+    def __call__(self, v):
+        z = self.proj(v)
+        return z / (jnp.linalg.norm(z, axis=-1, keepdims=True) + 1e-4)
+print(Tower(nnx.Rngs(0))(x))
+""",
+            """\
+class Tower(nnx.Module):
+    def __init__(self, rngs):
+        self.proj = nnx.Linear(3, 2, param_dtype=jnp.float16, rngs=rngs)
+    def __call__(self, v):
+        z = self.proj(v)
+        return z / (jnp.linalg.norm(z, axis=-1, keepdims=True) + 1e-8)
+print(Tower(nnx.Rngs(0))(x))
+""",
             "h = x.astype(jnp.bfloat16)\ny = h / (h.std() + 1e-8)\n",
             "h = x.astype(jnp.float16)\ny = h / (h.std() + 1e-4)\n",
             "image = jnp.zeros((2, 2), jnp.uint8)\ny = 255 - image\n",
@@ -805,6 +867,25 @@ print(frame.loc[:half])
     "NNX766": Cases(
         bad=(
             """\
+class Config:
+    total_steps = 400
+    warmup_steps = 40
+def schedule(cfg: Config):
+    return optax.warmup_cosine_decay_schedule(
+        init_value=0.0,
+        peak_value=0.1,
+        warmup_steps=cfg.warmup_steps,
+        decay_steps=cfg.total_steps - cfg.warmup_steps,  # NNX766
+    )
+print(schedule(Config())(390))
+""",
+            "def rate(num_train_steps, warmup):\n    decay = num_train_steps - warmup\n"
+            "    return optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup, decay, 0.0)  # NNX766\n"
+            "print(rate(400, 40)(399))\n",
+            "def rate(max_steps, ratio):\n    warmup_steps = int(ratio * max_steps)\n"
+            "    steps = max(1, max_steps - warmup_steps)\n    return optax.warmup_cosine_decay_schedule(\n"
+            "        0.0, 0.1, warmup_steps=warmup_steps, decay_steps=steps  # NNX766\n    )\n",
+            """\
 B, K, EPOCHS = 16, 4, 3
 def make(steps_per_epoch):
     rate = optax.cosine_decay_schedule(0.1, EPOCHS * steps_per_epoch)  # NNX766
@@ -857,6 +938,14 @@ print(make_optimizer(Config))
 """,
         ),
         clean=(
+            "total, warm = 400, 40\nprint(optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, total)(total))\n",
+            "warm, rest = 40, 300\nprint(optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, warm + rest)(9))\n",
+            # the decay alone, behind a warmup of its own
+            "total, warm = 400, 40\nrest = optax.cosine_decay_schedule(0.1, total - warm)\n"
+            "print(optax.join_schedules([optax.linear_schedule(0.0, 0.1, warm), rest], [warm])(40))\n",
+            # the last steps are to have the end value
+            "total, warm, cool = 400, 40, 60\n"
+            "print(optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, total - cool, 1e-3)(total))\n",
             """\
 class Config:
     num_steps = 64
@@ -1454,6 +1543,9 @@ z = jnp.ones(3)
     ),
     "NNX777": Cases(
         bad=(
+            "def push(state, v):\n    i = state['count']\n"
+            "    return {'buf': state['buf'].at[i].set(v), 'count': state['count'] + 1}  # NNX777\n"
+            "def mean(state):\n    return state['buf'].sum(0) / jnp.minimum(state['count'], state['buf'].shape[0])\n",
             """\
 from flax import struct
 @struct.dataclass
@@ -1492,6 +1584,15 @@ print(add(make(), x))
             "    return {'data': data, 'place': s['place'] + 1, 'size': size}\n",
         ),
         clean=(
+            "def push(state, v):\n    i = state['count'] % state['buf'].shape[0]\n"
+            "    return {'buf': state['buf'].at[i].set(v), 'count': state['count'] + 1}\n"
+            "def mean(state):\n    return state['buf'].sum(0) / jnp.minimum(state['count'], state['buf'].shape[0])\n"
+            "print(mean(push({'buf': jnp.zeros(3), 'count': 0}, 1.0)))\n",
+            "class Log:\n    def __init__(self, n):\n        self.losses, self.step = jnp.zeros(n), 0\n"
+            "    def add(self, loss):\n"
+            "        self.losses = self.losses.at[self.step].set(loss)\n        self.step += 1\n"
+            "    def rate(self):\n        return min(self.step, 100) * 1e-3\nlog = Log(4)\nlog.add(1.0)\n"
+            "print(log.rate())\n",
             """\
 from flax import struct
 @struct.dataclass

@@ -1,0 +1,134 @@
+"""Counts in half precision, which stand still when the next number is not one of theirs; part of NNX947."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.lint.loop_bodies import Body, bodies
+from codemods.nnx.lint.origins import bound_once
+from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.nodes import last_word
+
+# the loops: which argument of the body is the carry, and place and name of the first one
+_LOOPS = {
+    "jax.lax.scan": (0, 1, "init"),
+    "jax.lax.fori_loop": (1, 3, "init_val"),
+    "jax.lax.while_loop": (0, 2, "init_val"),
+}
+_EXACT = {"bfloat16": 256, "float16": 2048}  # up to where each number has one of its own
+
+
+def rounded_counts(context: Context) -> Iterator[tuple[Scope, ast.expr, int]]:
+    """Yield the first numbers of counts in half precision, each with the number at which the count stands still.
+
+    Args:
+        context: the analysis.
+    """
+    for body in bodies(context):
+        if body.loop in _LOOPS and body.event.scope.module in context.asked and not in_test(body.event.scope):
+            yield from _carried(context, body)
+    begun: dict[Scope, list[ast.Assign]] = {}
+    for scope, node in each(context, ast.Assign):
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and _half(node.value):
+            begun.setdefault(scope, []).append(node)
+    for scope, loop in each(context, ast.For) if begun else ():
+        if scope in begun and scope.module in context.asked and not in_test(scope):
+            yield from _in_loop(scope, loop, begun[scope])
+
+
+def _carried(context: Context, body: Body) -> Iterator[tuple[Scope, ast.expr, int]]:
+    """Yield the parts of a first carry to which each round of a loop adds a number of things."""
+    place, position, name = _LOOPS[body.loop]
+    carry = (body.free or [])[place : place + 1]
+    init = argument(body.event.node, position, name)
+    scope = body.function.scope
+    if not carry or init is None or not isinstance(body.function.node, ast.FunctionDef):
+        return
+    init = _made(context, init, body.event.scope)
+    firsts = {carry[0]: init} if not isinstance(init, ast.Tuple) else {}
+    for statement in body.function.node.body if isinstance(init, ast.Tuple) else ():
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+            target = statement.targets[0]
+            if statement.value.id == carry[0] and isinstance(target, ast.Tuple) and isinstance(init, ast.Tuple):
+                if len(target.elts) == len(init.elts):
+                    firsts = {n.id: i for n, i in zip(target.elts, init.elts, strict=True) if isinstance(n, ast.Name)}
+    for variable, first in firsts.items():
+        first = _made(context, first, body.event.scope)
+        exact = _half(first)
+        upper = argument(body.event.node, 1, "upper") if place else argument(body.event.node, 3, "length")
+        if exact and not _few(upper, exact) and any(_counts(node, variable) for node in context.bodies.nodes(scope)):
+            yield body.event.scope, first, exact
+
+
+def _in_loop(scope: Scope, loop: ast.For, begun: list[ast.Assign]) -> Iterator[tuple[Scope, ast.expr, int]]:
+    """Yield what begins the counts that a loop of Python counts up."""
+    rounds = loop.iter.args[-1] if isinstance(loop.iter, ast.Call) and loop.iter.args else None
+    for node in begun:
+        target, exact = node.targets[0], _half(node.value)
+        if isinstance(target, ast.Name) and node.lineno < loop.lineno and not _few(rounds, exact):
+            if any(_counts(n, target.id) for statement in loop.body for n in ast.walk(statement)):
+                yield scope, node.value, exact
+
+
+def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+    """Return what the only assignment of a variable gives it; other expressions themselves."""
+    once = bound_once(context, scope, node) if isinstance(node, ast.Name) else None
+    return once if once is not None else written(context, node, scope)
+
+
+def _few(rounds: ast.expr | None, exact: int) -> bool:
+    """Say whether a loop has so few rounds that a count of them is exact."""
+    number = constant(rounds)
+    return isinstance(number, int) and number <= exact
+
+
+def _half(node: ast.expr) -> int:
+    """Return up to where one number in half precision counts exactly; zero for all others."""
+    if not isinstance(node, ast.Call):
+        return 0
+    word = last_word(node.func)
+    if word in _EXACT:
+        return _EXACT[word] if node.args and isinstance(constant(node.args[0]), int | float) else 0
+    scalar = {"zeros": _empty, "ones": _empty, "full": _empty, "array": _number, "asarray": _number}.get(word)
+    if scalar is None or not node.args or not scalar(node.args[0]):
+        return 0
+    kinds = [*node.args[1:], *(k.value for k in node.keywords if k.arg == "dtype")]
+    names = {str(constant(one) or last_word(one)) for one in kinds}
+    return next((_EXACT[name] for name in names if name in _EXACT), 0)
+
+
+def _empty(shape: ast.expr) -> bool:
+    return isinstance(shape, ast.Tuple | ast.List) and not shape.elts
+
+
+def _number(value: ast.expr) -> bool:
+    return type(constant(value)) in (int, float)
+
+
+def _counts(node: ast.AST, variable: str) -> bool:
+    """Say whether a number of things is added to a variable."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Add) and _is(node.target, variable) and _things(node.value)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        return False
+    return (_is(node.left, variable) and _things(node.right)) or (_is(node.right, variable) and _things(node.left))
+
+
+def _is(node: ast.expr, variable: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == variable
+
+
+def _things(node: ast.expr) -> bool:
+    """Say whether an expression is a whole number of things: one, or the length of an array."""
+    number = constant(node)
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        return number >= 1 and float(number).is_integer()
+    if isinstance(node, ast.Subscript):
+        return last_word(node.value) == "shape"
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "len"
+    return isinstance(node, ast.Attribute) and node.attr == "size"

@@ -1,0 +1,141 @@
+"""NNX962: logits that are multiplied by a temperature before one of them is drawn."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import callers_of, foreign, in_test, position, written
+from codemods.nnx.lint.syntax import argument, entry_word, operands
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Item, Param
+
+_TEMPERATURE = re.compile(r"^(\w+_)?temp(erature)?$", re.I)
+_INVERSE = re.compile(r"inv|beta|recip", re.I)
+_DEPTH = 5
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not any(b"emp" in m.source.data and b"categorical" in m.source.data for m in context.project.modules):
+        return
+    told: set[ast.AST] = set()
+    for event, name in foreign(context, "categorical"):
+        given = argument(event.node, 1, "logits")
+        if name != "jax.random.categorical" or given is None or in_test(event.scope):
+            continue
+        for found in _products(context, given, event.scope, 0):
+            if found.node not in told and found.scope.module in context.asked:
+                told.add(found.node)
+                yield finding(
+                    RULE.code,
+                    found.scope,
+                    found.node,
+                    f"a low `{ast.unparse(found.factor)}` makes the draws more even here, a high one makes them sure",
+                    f"divide by it: {found.divided}",
+                )
+
+
+class _Product(NamedTuple):
+    """A product by a temperature.
+
+    Attributes:
+        node: the product.
+        factor: the temperature.
+        scope: the body that it stands in.
+        divided: what to write instead.
+    """
+
+    node: ast.AST
+    factor: ast.expr
+    scope: Scope
+    divided: str
+
+
+def _products(context: Context, given: ast.expr, scope: Scope, depth: int) -> Iterator[_Product]:
+    """Yield the products by a temperature that an expression is, or has been before it was masked."""
+    node = written(context, given, scope)
+    if depth > _DEPTH:
+        return
+    if isinstance(node, ast.Name):
+        yield from _of_name(context, node, scope, depth)
+    elif isinstance(node, ast.Call) and last_word(node.func) == "where" and len(node.args) == 3:
+        for one in node.args[1:]:
+            yield from _products(context, one, scope, depth + 1)
+    elif isinstance(node, ast.Call) and last_word(node.func) == "multiply" and len(node.args) == 2:
+        for factor, other in (node.args, node.args[::-1]):
+            if _warm(context, factor, scope):
+                yield _Product(node, factor, scope, f"{ast.unparse(other)} / {ast.unparse(factor)}")
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"astype", "set"}:
+        yield from _products(context, node.func.value, scope, depth + 1)
+    elif isinstance(node, ast.Subscript):
+        yield from _products(context, node.value, scope, depth + 1)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for factor in operands(node, ast.Mult):
+            if _warm(context, factor, scope):
+                yield _Product(node, factor, scope, _divided(node, factor))
+                return
+
+
+def _of_name(context: Context, node: ast.Name, scope: Scope, depth: int) -> Iterator[_Product]:
+    """Yield the products that a variable was multiplied by in place, or that stand in for a parameter of a helper."""
+    value = scope.module.values.get(node)
+    last: ast.AST | None = None
+    for name in context.bodies.names(scope).get(node.id, ()):
+        if isinstance(name.ctx, ast.Store) and name.lineno < node.lineno:
+            last = around(context, scope).get(name)
+    if isinstance(last, ast.AugAssign):
+        if isinstance(last.op, ast.Mult) and _warm(context, last.value, scope):
+            yield _Product(last, last.value, scope, f"{node.id} = {node.id} / {ast.unparse(last.value)}")
+    elif isinstance(value, Item) and isinstance(value.base, Call) and last_word(value.base.node.func) == "top_k":
+        if value.base.node.args:
+            yield from _products(context, value.base.node.args[0], scope, depth + 1)
+    elif isinstance(value, Param) and last is None and value.function is scope.function:
+        for caller in callers_of(context, value.function):
+            handed = argument(caller.node, position(value), value.name)
+            if handed is not None and not caller.value.starred and not in_test(caller.scope):
+                yield from _products(context, handed, caller.scope, depth + 1)
+
+
+def _warm(context: Context, factor: ast.expr, scope: Scope) -> bool:
+    """Say whether a factor is a temperature, and not one over it under the same name."""
+    word = entry_word(factor) if isinstance(factor, ast.Name | ast.Attribute | ast.Subscript) else ""
+    if not _TEMPERATURE.search(word) or _INVERSE.search(word):
+        return False
+    stores = context.bodies.names(scope).get(word, ()) if isinstance(factor, ast.Name) else ()
+    return not any(isinstance(name.ctx, ast.Store) for name in stores)
+
+
+def _divided(product: ast.BinOp, factor: ast.expr) -> str:
+    rest = [ast.unparse(one) for one in operands(product, ast.Mult) if one is not factor]
+    return f"{' * '.join(rest)} / {ast.unparse(factor)}"
+
+
+_BAD = """\
+import jax
+
+
+def sample(key, logits, temperature):
+    return jax.random.categorical(key, logits * temperature, axis=-1)
+"""
+
+RULE = lint_rule(
+    "NNX962",
+    "times-temperature",
+    "logits that are multiplied by a temperature before one of them is drawn",
+    why="""\
+A temperature divides the logits: near 0 the greatest is drawn for certain, and the higher it is, the more even are the
+chances. Multiplied by it the logits do the opposite, without an error, and only 1 gives what is meant.
+""",
+    source="EricGuo5513/momask-codes pull request 28; measured: at 0.1 the likeliest is drawn in 12% instead of 96%",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("logits * temperature", "logits / temperature"),),
+)

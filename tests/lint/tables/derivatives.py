@@ -1,0 +1,138 @@
+"""Cases of rules about derivatives: of functions of JAX, by differences, and within loops."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+CASES: dict[str, Cases] = {
+    "NNX964": Cases(
+        bad=(
+            "def f(v):\n    return jnp.sum(v**3)\nprint(jax.jvp(f, x, jnp.ones(3)))  # NNX964\n",
+            "from jax import grad, jvp\n"
+            "def hvp(f, at, along):\n    return jvp(grad(f), at, along)[1]  # NNX964\n"
+            "print(hvp(lambda v: jnp.sum(v**3), x, jnp.ones(3)))\n",
+            "def net(params, t):\n    return jnp.tanh(t * params['w'])\n"
+            "params = {'w': jnp.ones(3)}\n"
+            "out = jax.jvp(lambda p: net(p, 2.0), params, jax.tree.map(jnp.ones_like, params))  # NNX964\n",
+            "class Field:\n    def __init__(self, u):\n        self.u = u\n    def residual(self, t):\n"
+            "        _, u_t = jax.jvp(self.u, t, jnp.ones_like(t))  # NNX964\n"
+            "        return u_t + self.u(t)\n",
+            "def newton(f, at):\n    for _ in range(3):\n"
+            "        value, slope = jax.jvp(f, (at,), 1.0)  # NNX964\n        at = at - value / slope\n    return at\n",
+            "def along(f, at, direction):\n    direction = direction / jnp.linalg.norm(direction)\n"
+            "    return jax.jvp(f, primals=(at,), tangents=direction)[1]  # NNX964\n",
+            "def product(residual, theta, v):\n    _, jv = jax.jvp(residual, theta, v)  # NNX964\n"
+            "    (back,) = jax.vjp(residual, theta)[1](jv)\n    return back + 0.1 * v\n",
+        ),
+        clean=(
+            "def f(v):\n    return jnp.sum(v**3)\nprint(jax.jvp(f, (x,), (jnp.ones(3),)), jax.jvp(f, [x], [x]))\n",
+            "from jax import grad, jvp\n"
+            "def hvp(f, primals, tangents):\n    return jvp(grad(f), primals, tangents)[1]\n"
+            "print(hvp(lambda v: jnp.sum(v**3), (x,), (jnp.ones(3),)))\n",
+            "pair = (x, 2 * x)\nprint(jax.jvp(lambda a, b: a * b, pair, jax.tree.map(jnp.ones_like, pair)))\n"
+            "print(jax.jvp(lambda a, b: a * b, pair, tuple(jnp.ones_like(one) for one in pair)))\n",
+            "@jax.custom_jvp\ndef sine(v):\n    return jnp.sin(v)\n"
+            "@sine.defjvp\ndef rule(primals, tangents):\n    out, dot = jax.jvp(jnp.sin, primals, tangents)\n"
+            "    return out, 2 * dot\nprint(jax.grad(sine)(1.0))\n",
+            "class Tangent:\n    def __init__(self, f):\n        self.f = f\n    def __call__(self, *args):\n"
+            "        return jax.jvp(self.f, args, tuple(jnp.ones_like(one) for one in args))\n"
+            "print(Tangent(lambda v: v * 2)(x))\n",
+            "def probe(f, primals, key):\n    leaves, tree = jax.tree.flatten(primals)\n"
+            "    keys = jax.random.split(key, len(leaves))\n"
+            "    along = tree.unflatten([jax.random.normal(k, v.shape) for k, v in zip(keys, leaves, strict=True)])\n"
+            "    return jax.jvp(f, primals, along)\nprint(probe(lambda a, b: a + b, (x, x), key))\n",
+            "value, back = jax.vjp(jnp.sin, x)\nvalue, forward = jax.linearize(jnp.sin, x)\n"
+            "print(back(x), forward(x))\n",
+            "try:\n    jax.jvp(jnp.sin, x, x)\nexcept TypeError as error:\n    print(error)\n",
+            "def both(f, args, moves):\n    args = args + (x,)\n    return jax.jvp(f, args, moves * 2)\n"
+            "print(both(lambda a, b: a * b, (x,), (x,)))\n",
+        ),
+    ),
+    "NNX965": Cases(
+        bad=(
+            "def make(loss, tx):\n    def train(params, xs):\n        opt_state = tx.init(params)\n"
+            "        def step(state, v):\n            p, s = state\n"
+            "            grads = jax.grad(loss)(params, v)  # NNX965\n"
+            "            updates, s = tx.update(grads, s, p)\n"
+            "            return (optax.apply_updates(p, updates), s), None\n"
+            "        (params, _), _ = jax.lax.scan(step, (params, opt_state), xs)\n        return params\n"
+            "    return train\n",
+            "def rnn(w, xs):\n    h0 = jnp.zeros(3)\n    def step(h, v):\n"
+            "        new = jnp.tanh(w * h0 + v)  # NNX965\n        return new, new\n"
+            "    return jax.lax.scan(step, h0, xs)\n",
+            "def descend(f, x0, n):\n    grad_f = jax.grad(f)\n    def body(i, v):\n"
+            "        return v - 0.1 * grad_f(x0)  # NNX965\n    return jax.lax.fori_loop(0, n, body, x0)\n",
+            "def inner(params, loss, v):\n    def update(p, _):\n        g = jax.grad(loss)(params, v)  # NNX965\n"
+            "        p = jax.tree.map(lambda a, b: a - 0.1 * b, p, g)\n        return p, None\n"
+            "    return jax.lax.scan(update, params, None, length=3)[0]\n",
+            "def orbit(x0, v0, force):\n    def step(carry, _):\n        at, v = carry\n"
+            "        v = v + 0.1 * force(at)\n"
+            "        at = at + 0.1 * v\n        return (at, v), at\n"
+            "    def late(carry, _):\n        x, v = carry\n        v = v + 0.1 * force(x0)  # NNX965\n"
+            "        return (x0 + 0.1 * v, v), v\n"
+            "    first = jax.lax.scan(step, (x0, v0), None, length=3)\n"
+            "    return first, jax.lax.scan(late, (x0, v0), None, length=3)\n",
+        ),
+        clean=(
+            "def near(f, x0):\n    def body(i, v):\n        return v - 0.1 * (jax.grad(f)(v) + 0.5 * (v - x0))\n"
+            "    return jax.lax.fori_loop(0, 3, body, x0)\nprint(near(jnp.sum, x))\n",
+            "def reduced(f, w0, rows):\n    def step(w, row):\n"
+            "        g = jax.grad(f)(w, row) - jax.grad(f)(w0, row)\n        return w - 0.1 * g, None\n"
+            "    return jax.lax.scan(step, w0, rows)[0]\n"
+            "print(reduced(lambda w, r: jnp.sum(w**2 * r), x, jnp.ones((2, 3))))\n",
+            "def train(params, xs, loss):\n    def step(params, v):\n        g = jax.grad(loss)(params, v)\n"
+            "        return params - 0.1 * g, None\n    return jax.lax.scan(step, params, xs)[0]\n"
+            "print(train(x, jnp.ones((2, 3)), lambda p, v: jnp.sum(p * v)))\n",
+            "def summed(params, rows, loss):\n    def step(total, row):\n"
+            "        g = jax.grad(loss)(params, row)\n        return total + g, None\n"
+            "    return jax.lax.scan(step, jnp.zeros_like(params), rows)[0]\n"
+            "print(summed(x, jnp.ones((2, 3)), lambda p, v: jnp.sum(p * v)))\n",
+            "def swing(x0, v0):\n    def step(carry, _):\n        at, v = carry\n        force = x0 - at\n"
+            "        return (at + v, v + force), at\n    return jax.lax.scan(step, (x0, v0), None, length=3)[1]\n"
+            "print(swing(x, 2 * x))\n",
+            "def best_of(params, tasks, loss):\n    def step(best, task):\n        g = jax.grad(loss)(params, task)\n"
+            "        adapted = params - 0.1 * g\n        better = loss(adapted, task) < loss(best, task)\n"
+            "        return jnp.where(better, adapted, best), None\n"
+            "    return jax.lax.scan(step, params, tasks)[0]\n"
+            "print(best_of(x, jnp.ones((2, 3)), lambda p, v: jnp.sum(p * v)))\n",
+            # what is drawn anew until it is accepted, and what is the last of several
+            "def accepted(x0, key):\n    def body(carry):\n        key, x, n = carry\n"
+            "        key, move = jax.random.split(key)\n"
+            "        x = x0 + jax.random.normal(move, x0.shape)\n        return key, x, n + 1\n"
+            "    return jax.lax.while_loop(lambda c: c[2] < 3, body, (key, x0, 0))[1]\nprint(accepted(x, key))\n",
+            "def search(mean0, key):\n    def body(i, carry):\n        mean, best = carry\n"
+            "        best = mean + jnp.zeros(mean0.shape)\n        return 0.5 * mean, best\n"
+            "    return jax.lax.fori_loop(0, 3, body, (mean0, mean0))\nprint(search(x, key))\n",
+            "def attack(image, f):\n    def step(adv, _):\n        adv = adv + 0.1 * jnp.sign(jax.grad(f)(adv))\n"
+            "        return jnp.clip(adv, image - 0.2, image + 0.2), None\n"
+            "    return jax.lax.scan(step, image, None, length=4)[0]\nprint(attack(x, jnp.sum))\n",
+        ),
+    ),
+    "NNX966": Cases(
+        bad=(
+            "def f(v):\n    return jnp.sin(v) * v\nh = 1e-9\nprint((f(2.0 + h) - f(2.0)) / h)  # NNX966\n",
+            "def numeric(f, params, eps=1e-7):\n    grads = jnp.zeros_like(params)\n"
+            "    for i in range(params.shape[0]):\n        plus = f(params.at[i].add(eps))\n"
+            "        minus = f(params.at[i].add(-eps))\n"
+            "        grads = grads.at[i].set((plus - minus) / (2.0 * eps))  # NNX966\n    return grads\n",
+            "EPS = 1e-8\ndef slope(energy, v, key):\n    way = jax.random.normal(key, v.shape)\n"
+            "    above, below = energy(v + EPS * way), energy(v - EPS * way)\n"
+            "    one = energy(v + EPS * way)\n    two = energy(v - EPS * way)\n"
+            "    return (one - two) / (2 * EPS), above, below  # NNX966\n",
+            "def jacobian(f, v, eps=1e-8):\n    base = f(v)\n    columns = []\n    for i in range(v.size):\n"
+            "        step = jnp.zeros_like(v).at[i].set(eps)\n"
+            "        columns.append((f(v + step) - base) / eps)  # NNX966\n    return jnp.stack(columns, axis=1)\n",
+            "def fd(f, v):\n    eps = 1e-8\n    basis = jnp.eye(v.shape[0])\n"
+            "    return jax.vmap(lambda e: (f(v + eps * e) - f(v - eps * e)) / (2 * eps))(basis)  # NNX966\n",
+        ),
+        clean=(
+            "def f(v):\n    return jnp.sin(v) * v\nh = 1e-3\nprint((f(2.0 + h) - f(2.0 - h)) / (2 * h))\n",
+            "def f(v):\n    return v**3\nh = 1e-8\nprint((f(2.0 + h) - f(2.0)) / h, jax.grad(f)(2.0))\n",
+            "h = 1e-8\nprint((np.sin(2.0 + h) - np.sin(2.0)) / h, (math.sin(2.0 + h) - math.sin(2.0)) / h)\n",
+            "eps = 1e-8\nprint((x - x.mean()) / (x.std() + eps), (jnp.sum(x) - jnp.sum(2 * x)) / (jnp.sum(x) + eps))\n",
+            "def f(v):\n    return np.sin(v)\nv, h = np.float64(2.0), 1e-8\nprint((f(v + h) - f(v)) / h, jnp.cos(v))\n",
+            "def relative(a, b, tiny=1e-8):\n    return (jnp.sum(a + tiny) - jnp.max(b)) / jnp.maximum(tiny, 1)\n"
+            "print(relative(x, x))\n",
+        ),
+    ),
+}
