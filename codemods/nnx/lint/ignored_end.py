@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.advantage_across import values_across
+from codemods.nnx.lint.advantage_errors import values_across
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discounts import is_discount
