@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.masked_mean import masked_means
 from codemods.nnx.lint.places import in_test, written
-from codemods.nnx.lint.syntax import argument, constant, entry_word, keyword, operands
+from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -31,7 +29,6 @@ _WEIGHED = re.compile(r"mask|weight|valid|pad|PAD|ignore|where|keep|length")
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    yield from _masked_means(context)
     texts = [module.source.data for module in context.project.modules]
     if not any(map(_FILLED.search, texts)) or not any(map(_KNOWN.search, texts)):
         return
@@ -56,70 +53,6 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the sequences are filled up, and this loss counts the padding as tokens to be predicted",
                 "leave it out: jnp.sum(losses * mask) / jnp.sum(mask) of mask = targets != the id of padding",
             )
-
-
-def _masked_means(context: Context) -> Iterator[Finding]:
-    """Yield the means over all positions of losses that are zero at those which do not count."""
-    told = set(context.shared(masked_means))  # NNX789 tells of them
-    for event in context.bodies.named("mean"):
-        scope, node = event.scope, event.node
-        if event in told or scope.module not in context.asked or scope.function is None or in_test(scope):
-            continue
-        if not scope.module.source.mentions(b"softmax_cross_entropy") or node.keywords or len(node.args) > 1:
-            continue
-        name = context.flow.calls.name(event)
-        given = node.args[0] if name == "jax.numpy.mean" and node.args else getattr(node.func, "value", None)
-        if name not in {"", "jax.numpy.mean"} or not isinstance(given, ast.expr):
-            continue
-        factors = operands(written(context, given, scope), ast.Mult)
-        masks = [one for one in factors if _MASK.search(entry_word(_bare(one)))]
-        losses = [one for one in factors if _each_loss(context, written(context, one, scope), scope)]
-        if len(factors) != 2 or len(masks) != 1 or len(losses) != 1 or _weighed_anew(context, node, masks[0], scope):
-            continue
-        mask = ast.unparse(_bare(masks[0]))
-        yield finding(
-            RULE.code,
-            scope,
-            node,
-            f"the mean divides by all positions, also by those that `{mask}` leaves out: the more padding a batch has, "
-            "the smaller its loss",
-            f"divide by what counts: jnp.sum(losses * {mask}) / jnp.sum({mask})",
-        )
-
-
-def _bare(node: ast.expr) -> ast.expr:
-    """Return a mask without its conversion to numbers, or further axes: ``mask.astype(jnp.float32)``."""
-    while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
-            node = node.func.value
-        elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
-            node = node.value
-        else:
-            return node
-
-
-def _each_loss(context: Context, node: ast.expr, scope: Scope) -> bool:
-    """Say whether an expression is the loss at each position."""
-    value = scope.module.values.get(node)
-    if not isinstance(node, ast.Call) or not isinstance(value, Call) or keyword(node, "where") is not None:
-        return False
-    name = context.flow.calls.callee_name(context.flow.here(value, scope))
-    return name in {_LOSS, "optax.softmax_cross_entropy"}
-
-
-def _weighed_anew(context: Context, mean: ast.Call, mask: ast.expr, scope: Scope) -> bool:
-    """Say whether a mean, or its mask, is divided by what counts, or multiplied by something else."""
-    if any(isinstance(n, ast.Div) for n in ast.walk(written(context, _bare(mask), scope))):
-        return True
-    above = around(context, scope)
-    outer = above.get(mean)
-    names = {n.id for n in outer.targets if isinstance(n, ast.Name)} if isinstance(outer, ast.Assign) else set()
-    places = [mean, *(n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id in names)]
-    factors = (above.get(one) for one in places)
-    return any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult | ast.Div) for one in factors)
-
-
-_MASK = re.compile(r"(^|_)(masks?|valid|nonpad|padding)(_|$)", re.I)
 
 
 def _of_next_tokens(context: Context, node: ast.Call, scope: Scope) -> bool:

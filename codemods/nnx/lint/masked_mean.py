@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.averaged_masks import averaged_masks
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, resolved, written
 from codemods.nnx.lint.syntax import constant, entry_word, keyword
@@ -19,7 +20,9 @@ _CASTS = frozenset({"astype", "asarray", "float32", "array"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event in context.shared(masked_means):
+    told = set()
+    for event in _masked_means(context):
+        told.add(event)
         yield finding(
             RULE.code,
             event.scope,
@@ -27,11 +30,19 @@ def _check(context: Context) -> Iterator[Finding]:
             "the loss of padding is zero, but its positions are counted: the more padding, the smaller the loss",
             "divide by what counts: (loss * mask).sum() / mask.sum(), or jnp.mean(loss, where=mask)",
         )
+    for event, mask in averaged_masks(context, told):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"the mean divides by all positions, also by those that `{mask}` leaves out: the more padding a batch has, "
+            "the smaller its loss",
+            f"divide by what counts: jnp.sum(losses * {mask}) / jnp.sum({mask})",
+        )
 
 
-def masked_means(context: Context) -> list[CallEvent]:
-    """Return the means over all positions of losses that are zero where the labels are padding."""
-    found = []
+def _masked_means(context: Context) -> Iterator[CallEvent]:
+    """Yield the means over all positions of losses that are zero where the labels are padding."""
     for event in context.bodies.named("mean"):
         scope = event.scope
         if scope.module not in context.asked or not _speaks_of_losses(scope) or in_test(scope):
@@ -46,8 +57,7 @@ def masked_means(context: Context) -> list[CallEvent]:
         if inner is not None:
             pair = _multiplied(context, inner, scope) or _masked(context, written(context, inner, scope), scope)
         if pair is not None and _token_loss(context, pair[0], scope) and _padding(context, pair[1], scope):
-            found.append(event)
-    return found
+            yield event
 
 
 def _speaks_of_losses(scope: Scope) -> bool:

@@ -15,6 +15,17 @@ CASES = {
     "NNX789": Cases(
         bad=(
             """\
+def token_loss(logits, targets, lengths):
+    ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
+    mask = (jnp.arange(targets.shape[1])[None, :] < lengths[:, None]).astype(jnp.float32)
+    return jnp.mean(ce * mask)  # NNX789
+""",
+            """\
+def token_loss(logits, batch):
+    ce = optax.softmax_cross_entropy(logits, jax.nn.one_hot(batch["targets"], 5))
+    return (ce * batch["mask"]).mean()  # NNX789
+""",
+            """\
 PAD = 0
 def token_nll(table, tokens):
     logp = jax.nn.log_softmax(table[tokens[:, :-1]], axis=-1)
@@ -67,6 +78,28 @@ def loss(logits, labels):
 """,
         ),
         clean=(
+            """\
+def token_loss(logits, targets, lengths):
+    ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
+    mask = (jnp.arange(targets.shape[1])[None, :] < lengths[:, None]).astype(jnp.float32)
+    return jnp.sum(ce * mask) / jnp.sum(mask)
+print(token_loss(jnp.ones((2, 4, 5)), jnp.zeros((2, 4), jnp.int32), jnp.array([4, 2])))
+""",
+            # divided by what counts, or weighed so before
+            """\
+def loss(logits, targets, mask):
+    ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
+    return jnp.mean(ce * mask) / jnp.mean(mask)
+def scaled(logits, targets, mask):
+    mask = mask / mask.mean()
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, targets) * mask)
+def named(logits, targets, mask):
+    ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
+    mean = (ce * mask).mean()
+    return mean * mask.size / mask.sum()
+given = jnp.ones((2, 4, 3)), jnp.zeros((2, 4), jnp.int32), jnp.ones((2, 4))
+print(loss(*given), scaled(*given), named(*given))
+""",
             """\
 class Loss:
     def __init__(self, pad):

@@ -611,21 +611,6 @@ def right(cfg, predicted, tokens):
             "    return losses.mean()  # NNX959\n",
         ),
         clean=(
-            # divided by what counts, or weighed so before
-            """\
-def loss(logits, targets, mask):
-    ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
-    return jnp.mean(ce * mask) / jnp.mean(mask)
-def scaled(logits, targets, mask):
-    mask = mask / mask.mean()
-    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, targets) * mask)
-def named(logits, targets, mask):
-    ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
-    mean = (ce * mask).mean()
-    return mean * mask.size / mask.sum()
-given = jnp.ones((2, 4, 3)), jnp.zeros((2, 4), jnp.int32), jnp.ones((2, 4))
-print(loss(*given), scaled(*given), named(*given))
-""",
             """\
 PAD = 0
 def batch(texts, length):
