@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,11 +11,12 @@ from typing import Any, TypeVar
 
 from codemods.nnx.newer import parse
 from codemods.nnx.nodes import by_type, every
+from codemods.nnx.patterns import pattern
 
 Node = TypeVar("Node", bound=ast.AST)
 _T = TypeVar("_T")
-_LINE = re.compile(rb"\r\n|\r|\n")
-_CELL = re.compile(rb"^# (?:%%|\+)(?:\s|$)")  # how scripts that notebooks were exported to mark their cells
+_LINE = pattern(rb"\r\n|\r|\n")
+_CELL = pattern(rb"^# (?:%%|\+)(?:\s|$)")  # how scripts that notebooks were exported to mark their cells
 
 
 @dataclass(frozen=True, eq=False)

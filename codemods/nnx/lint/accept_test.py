@@ -16,13 +16,14 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import entry_word, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
-_ACCEPT = re.compile(r"(^|_)(is_|do_)?(acc|accept|accepted|accepts|acceptance|take|moved?)(_|$)", re.I)
-_REJECT = re.compile(r"rej|stay|keep|not_", re.I)
-_PROPOSED = re.compile(r"(^|_)(prop|proposal|proposed|cand|candidate|new|next|trial)(_|$)|proposal", re.I)
-_LOG = re.compile(r"(^|_)(log|ln)(_|[a-z])|(^|_)(lp|ll|logp\w*)(_|$)|log_?(prob|density|lik|post|target|pdf)", re.I)
-_RATIO = re.compile(r"^(log|ln)_?(accept\w*|acc|ratio|alpha|r|a|mh\w*|prob_ratio|weight_ratio|hastings\w*)(_|$)", re.I)
+_ACCEPT = pattern(r"(^|_)(is_|do_)?(acc|accept|accepted|accepts|acceptance|take|moved?)(_|$)", re.I)
+_REJECT = pattern(r"rej|stay|keep|not_", re.I)
+_PROPOSED = pattern(r"(^|_)(prop|proposal|proposed|cand|candidate|new|next|trial)(_|$)|proposal", re.I)
+_LOG = pattern(r"(^|_)(log|ln)(_|[a-z])|(^|_)(lp|ll|logp\w*)(_|$)|log_?(prob|density|lik|post|target|pdf)", re.I)
+_RATIO = pattern(r"^(log|ln)_?(accept\w*|acc|ratio|alpha|r|a|mh\w*|prob_ratio|weight_ratio|hastings\w*)(_|$)", re.I)
 _UNIFORM, _LOG_UNIFORM, _EXPONENTIAL = "uniform", "log of it", "exponential"
 _DEPTH = 5
 
@@ -170,7 +171,7 @@ def _more_energy(context: Context, node: ast.expr, scope: Scope) -> bool:
     return new == [True, False]
 
 
-_ENERGY = re.compile(r"^(total_)?(hamiltonian|energy|potential)(_fn)?$", re.I)
+_ENERGY = pattern(r"^(total_)?(hamiltonian|energy|potential)(_fn)?$", re.I)
 
 
 def _word(node: ast.expr) -> str:

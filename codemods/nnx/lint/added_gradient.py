@@ -16,19 +16,18 @@ from codemods.nnx.lint.places import callers_of, formula_of, in_test, position, 
 from codemods.nnx.lint.syntax import argument, constant, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import gradient
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Item, Param, Value
 
 # what is made small, by its name, and what is made great, or is no parameter of a model
-_LOSS = re.compile(r"(?<![a-z])(loss\w*|mse|mae|cost|nll|bce|xent|cross_?entropy|\w+loss|\w*error|risk)(?![a-z])")
-_OTHER = re.compile(
+_LOSS = pattern(r"(?<![a-z])(loss\w*|mse|mae|cost|nll|bce|xent|cross_?entropy|\w+loss|\w*error|risk)(?![a-z])")
+_OTHER = pattern(
     r"neg|max|adv|attack|reward|return|ascent|ascend|dual|lagrang|elbo|gain|util|score|disc|critic|energy|log_?prob|sam"
 )
-_RATE = re.compile(r"(lr|learning_?rate|step_?size|eta|alpha|rate|stepsize)\d*")
+_RATE = pattern(r"(lr|learning_?rate|step_?size|eta|alpha|rate|stepsize)\d*")
 # what is moved against a loss, or with it, on purpose
-_HELD = re.compile(
-    r"adv|delta|noise|perturb|image|img|pixel|input|lam|mult|dual|mu|nu|latent|sample|pos|coord|^x\w?$|^z"
-)
-_GREATER = re.compile(rb"ascen[dt]|maximi[sz]|lower.?bound", re.I)  # a file that speaks of these may mean it
+_HELD = pattern(r"adv|delta|noise|perturb|image|img|pixel|input|lam|mult|dual|mu|nu|latent|sample|pos|coord|^x\w?$|^z")
+_GREATER = pattern(rb"ascen[dt]|maximi[sz]|lower.?bound", re.I)  # a file that speaks of these may mean it
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -15,12 +15,13 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import factors, made_by, model_call
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Item, Unknown
 
-_ADVANTAGE = re.compile(r"(^|_)(adv|advs|advantages?|td|td_errors?|deltas?)(_|$)", re.I)
-_CRITIC = re.compile(r"(^|_)(v|vs|vals?|values?|critics?|baselines?)(_|$)", re.I)
-_PARAMS = re.compile(r"(^|_)(params?|parameters|weights|theta)$", re.I)
-_LOG = re.compile(r"log_?p|log_?softmax|log_?pi|nll|cross_entropy|logpdf|logpmf|(^|_)ratios?(_|$)", re.I)
+_ADVANTAGE = pattern(r"(^|_)(adv|advs|advantages?|td|td_errors?|deltas?)(_|$)", re.I)
+_CRITIC = pattern(r"(^|_)(v|vs|vals?|values?|critics?|baselines?)(_|$)", re.I)
+_PARAMS = pattern(r"(^|_)(params?|parameters|weights|theta)$", re.I)
+_LOG = pattern(r"log_?p|log_?softmax|log_?pi|nll|cross_entropy|logpdf|logpmf|(^|_)ratios?(_|$)", re.I)
 # what gives the same numbers, in another shape or type
 _SAME = frozenset({"squeeze", "reshape", "ravel", "flatten", "astype", "asarray"})
 _DEPTH = 6

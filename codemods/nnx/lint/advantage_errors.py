@@ -27,6 +27,7 @@ from codemods.nnx.lint.advantage_terms import (
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.syntax import entry_word, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 
 def values_across(context: Context) -> Iterator[tuple[Scope, ast.BinOp, str]]:
@@ -123,6 +124,6 @@ def _flags_elsewhere(context: Context, term: ast.expr, scope: Scope) -> bool:
     )
 
 
-_STRICT_END = re.compile(
+_STRICT_END = pattern(
     r"(^|_)(dones?|terminals?|terminated|terminations?|non_?terminals?|nonterm|not_?dones?|nextnonterminal)(_|$)", re.I
 )

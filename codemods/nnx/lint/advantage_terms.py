@@ -14,19 +14,20 @@ from codemods.nnx.lint.places import each, foreign, formula_of, in_test
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import argument, constant, entry_word, names_in, operands, root_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
-ENDING = re.compile(
+ENDING = pattern(
     r"(^|_)(dones?|terminals?|terminated|terminations?|non_?terminals?|nonterm|not_?dones?|nextnonterminal|masks?"
     r"|continues?|continuing|conts?|alive|is_last|episode_starts?|ends?)(_|$)",
     re.I,
 )
-DISCOUNT = re.compile(r"(^|_)(gamma|discount)s?(_|$)", re.I)
-LAMBDA = re.compile(r"(^|_)(lam|lamb|lambda|lmbda|lambd|tau)(_|$)", re.I)
-_ADVANTAGE = re.compile(r"gae|adv|gaelam", re.I)
+DISCOUNT = pattern(r"(^|_)(gamma|discount)s?(_|$)", re.I)
+LAMBDA = pattern(r"(^|_)(lam|lamb|lambda|lmbda|lambd|tau)(_|$)", re.I)
+_ADVANTAGE = pattern(r"gae|adv|gaelam", re.I)
 _STORING = frozenset({"append", "add", "store", "push", "put", "insert", "extend", "add_transition"})
 _DEPTH = 5
-_LAMBDA_TEXT = re.compile(rb"lam|lmb|tau", re.I)
+_LAMBDA_TEXT = pattern(rb"lam|lmb|tau", re.I)
 
 
 def sums(context: Context) -> Iterator[tuple[Scope, ast.BinOp]]:

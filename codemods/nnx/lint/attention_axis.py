@@ -14,9 +14,10 @@ from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.places import foreign, formula_of, in_test
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 # where the queries, slots or capsules compete for the values on purpose
-_COMPETING = re.compile(r"slot|caps|rout|moe|expert|cluster|sinkhorn|dispatch|inverted|match|assign", re.I)
+_COMPETING = pattern(r"slot|caps|rout|moe|expert|cluster|sinkhorn|dispatch|inverted|match|assign", re.I)
 _PRODUCTS = frozenset({"einsum", "matmul", "dot"})
 
 

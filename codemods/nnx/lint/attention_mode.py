@@ -14,6 +14,7 @@ from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Mapping
 
 # where a project speaks of these, the mode may be set from somewhere else
@@ -180,7 +181,7 @@ def reached_in_mode(context: Context, node: ast.expr, scope: Scope) -> bool:
 
 #: The name of the layer of attention with a cache.
 ATTENTION = "flax.nnx.MultiHeadAttention"
-_MODES = re.compile(r"decod|cache|step|train|prefill", re.I)
+_MODES = pattern(r"decod|cache|step|train|prefill", re.I)
 
 
 RULE = lint_rule(

@@ -13,15 +13,16 @@ from codemods.nnx.lint.names import BATCHING
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import entry_word
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Param
 
-_CHANGING = re.compile(
+_CHANGING = pattern(
     r"(^|_)(augment\w*|aug|crop|flip|shift|jitter|rotat\w+|cutout|eras\w+|distort\w*|translat\w+|affine)(_|$)"
 )
-_IMAGE = re.compile(r"^(imgs?|images?|pictures?|photos?)$", re.I)
-_IMAGES = re.compile(r"(^|_)(imgs|images|image|pictures|photos)(_batch)?$", re.I)
+_IMAGE = pattern(r"^(imgs?|images?|pictures?|photos?)$", re.I)
+_IMAGES = pattern(r"(^|_)(imgs|images|image|pictures|photos)(_batch)?$", re.I)
 # what gets the same change on purpose: pictures of one scene, or with what belongs to them
-_ON_PURPOSE = re.compile(
+_ON_PURPOSE = pattern(
     r"video|clip|frame|sequence|temporal|view|pair|stack|consist|same|shared|sync|episode|traj|burst|stereo", re.I
 )
 

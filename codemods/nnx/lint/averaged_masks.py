@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import in_test, written
 from codemods.nnx.lint.syntax import entry_word, keyword, operands
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
 _LOSSES = frozenset({"optax.softmax_cross_entropy", "optax.softmax_cross_entropy_with_integer_labels"})
@@ -73,4 +74,4 @@ def _weighed_anew(context: Context, mean: ast.Call, mask: ast.expr, scope: Scope
     return any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult | ast.Div) for one in factors)
 
 
-_MASK = re.compile(r"(^|_)(masks?|valid|nonpad|padding)(_|$)", re.I)
+_MASK = pattern(r"(^|_)(masks?|valid|nonpad|padding)(_|$)", re.I)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -13,8 +12,9 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.syntax import operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_LOGARITHMS = re.compile(r"log_?(w|ws|weights?|p|ps|q|prob|probs|probabilities|lik|likelihoods?|joint|density|pdf)s?")
+_LOGARITHMS = pattern(r"log_?(w|ws|weights?|p|ps|q|prob|probs|probabilities|lik|likelihoods?|joint|density|pdf)s?")
 _REDUCING = frozenset({"sum", "mean"})
 
 

@@ -16,17 +16,18 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word, names_in, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Item, Sequence, Unknown
 
 _FREQUENCIES = frozenset(
     f"{home}.fft.{word}" for home in ("jax.numpy", "numpy", "scipy") for word in ("fftfreq", "rfftfreq")
 )
-_FORWARD = re.compile(r"r?fft[2n]?")
-_BACK = re.compile(r"ir?fft[2n]?")
+_FORWARD = pattern(r"r?fft[2n]?")
+_BACK = pattern(r"ir?fft[2n]?")
 # variables of transforms, by their names
-_SPECTRUM = re.compile(r"hat(_|$)|(^|_)fft|fft(_|$)|(^|_)ft(_|$)|_f$|_k$|spec|tilde|uh$|vh$", re.I)
-_FACTOR = re.compile(r"^(nu|visc\w*|kappa|diffusivity|d)$", re.I)
-_CIRCLE = re.compile(r"\bpi\b|\btau\b|two_?pi|2pi", re.I)
+_SPECTRUM = pattern(r"hat(_|$)|(^|_)fft|fft(_|$)|(^|_)ft(_|$)|_f$|_k$|spec|tilde|uh$|vh$", re.I)
+_FACTOR = pattern(r"^(nu|visc\w*|kappa|diffusivity|d)$", re.I)
+_CIRCLE = pattern(r"\bpi\b|\btau\b|two_?pi|2pi", re.I)
 _COPYING = frozenset({"asarray", "array", "fftshift", "ifftshift", "reshape", "expand_dims", "astype"})
 _DEPTH = 4
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -12,9 +11,10 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.formula import at, binary, one_source, operand, same_number
 from codemods.nnx.lint.places import is_test
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
-_STEP = re.compile(r"step|update")
+_STEP = pattern(r"step|update")
 _WHOLE = frozenset({"builtins.int", "math.ceil", "math.floor", "numpy.ceil", "numpy.floor"})
 
 

@@ -16,21 +16,22 @@ from codemods.nnx.lint.formula import at, binary, is_number, one_source, operand
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, foreign, in_test, written
 from codemods.nnx.lint.syntax import argument, entry_word
+from codemods.nnx.patterns import pattern
 
 # numbers of batches, and numbers of examples in one
-_COUNT = re.compile(
+_COUNT = pattern(
     r"(^|_)(n|num|number_of|max)_?(mini|micro)?_?(batch(es)?|updates|train_steps|steps_per_epoch)(_|$)"
     r"|(steps|batches|minibatches|updates)_per_epoch|^(mini)?batches$",
     re.I,
 )
-_SIZE = re.compile(r"(^|_)((mini|micro)?_?batch_?(size|sz)?|bs|mb_size|mbs)$", re.I)
+_SIZE = pattern(r"(^|_)((mini|micro)?_?batch_?(size|sz)?|bs|mb_size|mbs)$", re.I)
 # what is meant to begin one further each time
-_SLIDING = re.compile(
+_SLIDING = pattern(
     r"window|seq|context|ctx|history|hist|horizon|lag|look_?back|sliding|patch|kernel|chunk|frame|block_size|overlap"
     r"|stride|ngram|n_step",
     re.I,
 )
-_WORD = re.compile(rb"batch|updates|\bbs\b|//", re.I)
+_WORD = pattern(rb"batch|updates|\bbs\b|//", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

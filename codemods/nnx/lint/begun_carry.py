@@ -14,6 +14,7 @@ from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import in_test, written
 from codemods.nnx.lint.syntax import innermost_loop, inside, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Sequence, Value
 
 _CELLS = frozenset(f"flax.{home}.{name}" for home in ("nnx", "linen") for name in (
@@ -21,7 +22,7 @@ _CELLS = frozenset(f"flax.{home}.{name}" for home in ("nnx", "linen") for name i
 _BASES = frozenset({"flax.nnx.RNNCellBase", "flax.linen.RNNCellBase"})
 # what puts the steps of a batch of sequences first, and names of sequences
 _STEPPING = frozenset({"swapaxes", "moveaxis", "transpose", "unstack", "split"})
-_STEPS = re.compile(r"^(xs|inputs?|seqs?|sequences?|steps|embeddings?|embedded|tokens)$|_(steps|seq|sequence)$", re.I)
+_STEPS = pattern(r"^(xs|inputs?|seqs?|sequences?|steps|embeddings?|embedded|tokens)$|_(steps|seq|sequence)$", re.I)
 
 
 def begun_anew(context: Context) -> Iterator[tuple[Scope, ast.expr]]:

@@ -15,12 +15,13 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import factors, graded, made_by, model_call, stops_gradients
 from codemods.nnx.lint.syntax import constant, entry_word, names_in, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence
 
-_DISCOUNT = re.compile(r"(^|_)(gammas?|discounts?|disc)(_|$)", re.I)
-_REWARD = re.compile(r"(^|_)(r|rs|rew|rews|rewards?|costs?)(_|\d|$)", re.I)
-_NEXT = re.compile(r"next|succ|(^|_)(s2|sp|obs2|nobs|ns)$|_(tp1|t1|prime|2)$", re.I)
-_ADVANTAGE = re.compile(r"(^|_)(adv|advs|advantages?|deltas?|td|td_errors?)(_|$)", re.I)
+_DISCOUNT = pattern(r"(^|_)(gammas?|discounts?|disc)(_|$)", re.I)
+_REWARD = pattern(r"(^|_)(r|rs|rew|rews|rewards?|costs?)(_|\d|$)", re.I)
+_NEXT = pattern(r"next|succ|(^|_)(s2|sp|obs2|nobs|ns)$|_(tp1|t1|prime|2)$", re.I)
+_ADVANTAGE = pattern(r"(^|_)(adv|advs|advantages?|deltas?|td|td_errors?)(_|$)", re.I)
 _LOSSES = frozenset({"l2_loss", "huber_loss", "squared_error", "mse_loss", "smooth_l1_loss", "mse"})
 # what gives one of several numbers, or the same ones in another shape
 _REDUCING = frozenset(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -14,6 +13,7 @@ from codemods.nnx.lint.lax_control_flow import parts
 from codemods.nnx.lint.lost_updates import has_moments
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Param, Value
 
 _TO_NNX = "flax.nnx.bridge.ToNNX"
@@ -26,7 +26,7 @@ _WEIGHTED = frozenset(
                  "MultiHeadDotProductAttention", "OptimizedLSTMCell", "RMSNorm", "SelfAttention", "SimpleCell")
 )  # fmt: skip
 # what says in a file that weights are made, by whatever name; an optimizer's state is none
-_INITS = re.compile(
+_INITS = pattern(
     rb"lazy_init|linen_init|init_with|_initializing|setattr|(?<!tx)(?<!opt)(?<!optimizer)(?<!optim)\.init\("
 )
 _MODES = frozenset({"train", "eval"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -14,13 +13,14 @@ from codemods.nnx.lint.keys import SAME, Use, uses
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, shown, stands_in
 from codemods.nnx.lint.syntax import argument
+from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Item, Param, Value
 
 _NOISE = frozenset({"normal", "uniform", "bernoulli", "truncated_normal", "gumbel", "laplace", "rademacher"})
 SEEDING = frozenset({"jax.random.key", "jax.random.PRNGKey", "jax.random.split", "jax.random.fold_in"})
 # functions of these names draw what is the same in every round on purpose
-ON_PURPOSE = re.compile(
+ON_PURPOSE = pattern(
     r"(^|_)(init\w*|feature\w*|project\w*|embed\w*|latent\w*|prior|basis|hash\w*|target|sketch\w*)(_|$)"
 )
 

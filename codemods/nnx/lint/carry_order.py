@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.last_output import last_outputs
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const
 
 _CELLS = frozenset(f"flax.nnx.{name}" for name in ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell"))
@@ -182,8 +182,8 @@ def _reversed(context: Context) -> Iterator[Finding]:
             )
 
 
-_OUTPUTS = re.compile(r"^(all_|the_)?(outputs?|outs?|ys?|seqs?|sequences?|hs|encoded|features)(_seq)?$")
-_CARRIES = re.compile(r"^((new|final|last|next)_?)?(carry|carries|states?|hidden|memory|h_?n|c_?n|hc)$|^final$")
+_OUTPUTS = pattern(r"^(all_|the_)?(outputs?|outs?|ys?|seqs?|sequences?|hs|encoded|features)(_seq)?$")
+_CARRIES = pattern(r"^((new|final|last|next)_?)?(carry|carries|states?|hidden|memory|h_?n|c_?n|hc)$|^final$")
 
 
 def _wrongly_used(context: Context, event: CallEvent, first: ast.expr, second: ast.expr, pair: bool) -> Iterator[bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -13,6 +12,7 @@ from codemods.nnx.lint.exact_types import ExactTypes
 from codemods.nnx.lint.loop_bodies import Body
 from codemods.nnx.lint.made_records import changed_fields, record_fields
 from codemods.nnx.lint.names import TREE_MAPS, last
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Star, Unknown, Value
 
 _HALF = frozenset({"bfloat16", "float16"})
@@ -86,8 +86,8 @@ def _casting(context: Context) -> bool:
     return False
 
 
-_CAST = re.compile(rb"(?<!broad)cast(?!ing)|half_precision|mixed_precision|\bjmp\b")
-_TYPES = re.compile("astype|dtype|asarray|array|float|half|convert|quant")
+_CAST = pattern(rb"(?<!broad)cast(?!ing)|half_precision|mixed_precision|\bjmp\b")
+_TYPES = pattern("astype|dtype|asarray|array|float|half|convert|quant")
 
 
 def _parts(context: Context, init: Bound, value: Value, scope: Scope) -> Iterator[tuple[Bound, Value, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -12,13 +11,14 @@ from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.formula import at, binary, is_number, one_source, operand, same_number
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Sequence, Unknown
 
 _WHOLE = frozenset({"builtins.int", "jax.numpy.int32"})
 _UP = frozenset({"math.ceil", "numpy.ceil", "jax.numpy.ceil"})
 _SAME_LENGTH = frozenset({"asarray", "array", "astype", "float32", "device_put", "copy"})
 # what makes the last block right, or writes it back to where it was read
-_CARED_FOR = re.compile(r"update_slice|\.at\[|where|mask|valid|minimum|\bmin\(|clip|pad|%|divisib|remain|tail")
+_CARED_FOR = pattern(r"update_slice|\.at\[|where|mask|valid|minimum|\bmin\(|clip|pad|%|divisib|remain|tail")
 _DEPTH = 6
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,13 +14,12 @@ from codemods.nnx.lint.formula import at, binary, is_number, one_source, operand
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, in_test, position
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Each, Param, Unknown
 
 _COUNTING = frozenset({"builtins.range", "jax.numpy.arange", "numpy.arange"})
 # what makes the last windows right, or drops them
-_CARED_FOR = re.compile(
-    r"update_slice|\.at\[|where|mask|valid|minimum|\bmin\(|clip|pad|%|divisib|remain|tail|roll|wrap"
-)
+_CARED_FOR = pattern(r"update_slice|\.at\[|where|mask|valid|minimum|\bmin\(|clip|pad|%|divisib|remain|tail|roll|wrap")
 _DEPTH = 6
 _TWICE = 2
 _Starts = tuple[Bound, Bound | None, int]

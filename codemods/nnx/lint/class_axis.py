@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,12 +14,13 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, foreign, in_test, resolved, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Free, Item, Param, Value
 
 _MAKING = frozenset(
     f"{home}.{word}" for home in ("jax.nn", "flax.nnx", "flax.linen") for word in ("softmax", "log_softmax")
 )
-_LABELS = re.compile(r"(\w+_)?(labels?|targets?|actions?|classes|ys?)")
+_LABELS = pattern(r"(\w+_)?(labels?|targets?|actions?|classes|ys?)")
 _REDUCING = frozenset({"mean", "sum"})
 
 
@@ -78,7 +78,7 @@ def _of_rows(context: Context) -> Iterator[Finding]:
                 )
 
 
-_ACTIONS = re.compile(r"(batch_|b_|taken_|chosen_)?(actions?|acts?)(_batch)?|a_?t?|acs?")
+_ACTIONS = pattern(r"(batch_|b_|taken_|chosen_)?(actions?|acts?)(_batch)?|a_?t?|acs?")
 
 
 def _of_all_actions(context: Context) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def _subtracted(context: Context, scope: Scope, node: ast.Subscript) -> bool:
     )
 
 
-_PAIRED = re.compile(r"^(huber_loss|l2_loss|squared_error|smooth_l1|mse(_loss)?)$")
+_PAIRED = pattern(r"^(huber_loss|l2_loss|squared_error|smooth_l1|mse(_loss)?)$")
 
 
 def _of_same_batch(scope: Scope, call: ast.Call, actions: ast.expr) -> bool:
@@ -150,7 +150,7 @@ def _home(value: Param | Free) -> object:
     return value.function.scope if isinstance(value, Param) else value.scope
 
 
-_STATES = re.compile(r"(batch_|b_)?(obs|observations?|states?|s|s_t|xs?|inputs?)(_batch)?")
+_STATES = pattern(r"(batch_|b_)?(obs|observations?|states?|s|s_t|xs?|inputs?)(_batch)?")
 
 
 def _batch(value: Value | None) -> Value | None:
@@ -159,7 +159,7 @@ def _batch(value: Value | None) -> Value | None:
     return None if isinstance(base, Param | Free) and _SETTINGS.search(base.name) else base
 
 
-_SETTINGS = re.compile(r"env|config|cfg|spec|space")
+_SETTINGS = pattern(r"env|config|cfg|spec|space")
 
 
 def _made(context: Context, scope: Scope, node: ast.expr | None) -> Call | None:

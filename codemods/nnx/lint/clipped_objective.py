@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,11 +15,12 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 _HOMES = ("jax.numpy.", "numpy.", "jax.lax.")
 _CLIPPING = frozenset({"clip", "clamp"})
 _GREATER, _SMALLER = "the greater of both parts", "the smaller of both negatives"
-_TURNED = re.compile(r"neg|minus|cost|loss")
+_TURNED = pattern(r"neg|minus|cost|loss")
 _DEPTH = 4
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -14,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import has_attribute, owner_class
 from codemods.nnx.lint.places import each, foreign, may_be_state
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Item, Value
 
 _COLLECTIONS = {"params": "nnx.Param", "batch_stats": "nnx.BatchStat", "intermediates": "nnx.Intermediate",
@@ -29,7 +29,7 @@ _STATES = frozenset({"flax.nnx.state", "flax.nnx.split"})
 _OF_STREAMS = frozenset(
     {"flax.nnx.state", "flax.nnx.split", "flax.nnx.pop", "flax.nnx.filter_state", "flax.nnx.split_state"}
 )
-_STREAMS = re.compile(rb"Rngs\([^)]*params|Rng(State|Key|Count)")
+_STREAMS = pattern(rb"Rngs\([^)]*params|Rng(State|Key|Count)")
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
@@ -13,20 +12,19 @@ from codemods.nnx.lint.looked_at import in_figures
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import constant, inside, names_in, one_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, ModuleRef, Sequence
 
-_SCRIPT = re.compile(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
-_MAKING = re.compile(
+_SCRIPT = pattern(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
+_MAKING = pattern(
     r"(^|_)(init\w*|make|create|build|new|get|sample\w*|draw|noise|dropout|augment\w*|random\w*|glorot\w*|xavier\w*|he)(_|$)"
 )
-_INIT = re.compile(r"(^|_)(init\w*|reset)(_|$)")
-_MEASURING = re.compile(r"bench|perf|profil|timing|speed|compar")  # of files
-_SHOWS = re.compile(
+_INIT = pattern(r"(^|_)(init\w*|reset)(_|$)")
+_MEASURING = pattern(r"bench|perf|profil|timing|speed|compar")  # of files
+_SHOWS = pattern(
     r"^(plot\w*|imshow|show\w*|draw_\w+|scatter|hist|print|display|perf_counter|timeit|block_until_ready)$"
 )
-_DATA = re.compile(
-    r"batch|load|data|\bds\b|iter|epoch|step|train|episode|layer|dim|size|shape|width|param|leaves|block"
-)
+_DATA = pattern(r"batch|load|data|\bds\b|iter|epoch|step|train|episode|layer|dim|size|shape|width|param|leaves|block")
 _COUNTS = frozenset({"range", "arange", "trange", "count"})
 _CHOOSING = frozenset({"where", "select", "cond"})
 
@@ -38,7 +36,7 @@ def harmless_pair(context: Context, one: Use, two: Use) -> bool:
     return _alternatives(context, one, two) or _for_shapes(context, one) or _for_shapes(context, two)
 
 
-_COPY = re.compile(r"(^|_)(target|targ|tgt|ema|copy|fixed|frozen|old|prev|ref|reference|teacher|slow|momentum)(_|$)")
+_COPY = pattern(r"(^|_)(target|targ|tgt|ema|copy|fixed|frozen|old|prev|ref|reference|teacher|slow|momentum)(_|$)")
 
 
 def _copies(one: Use, two: Use) -> bool:
@@ -140,7 +138,7 @@ def _seeded_apart(context: Context, use: Use) -> bool:
     return context.flow.calls.callee_name(made) in {"jax.random.PRNGKey", "jax.random.key"}
 
 
-_LEARNT = re.compile(r"param|weight|layer|init|train|update|optim")
+_LEARNT = pattern(r"param|weight|layer|init|train|update|optim")
 
 
 def _of_settings(context: Context, use: Use, loop: ast.For) -> bool:
@@ -159,7 +157,7 @@ def _of_settings(context: Context, use: Use, loop: ast.For) -> bool:
     return any(last_word(call.func) == "append" for call in _calls(loop))
 
 
-_PREDICTING = re.compile(r"(^|_)(predict\w*|infer\w*|encode\w*|embed\w*)(_|$)")
+_PREDICTING = pattern(r"(^|_)(predict\w*|infer\w*|encode\w*|embed\w*)(_|$)")
 
 
 def _thrown_in_part(use: Use) -> bool:
@@ -172,7 +170,7 @@ def _thrown_in_part(use: Use) -> bool:
     return thrown and bool(_PREDICTING.search(last(use.name).lower()))
 
 
-_AUGMENTING = re.compile(r"crop|shift|flip|augment|jitter|rotat|mask")
+_AUGMENTING = pattern(r"crop|shift|flip|augment|jitter|rotat|mask")
 
 
 def _in_step(use: Use, loop: ast.For | ast.comprehension) -> bool:
@@ -202,7 +200,7 @@ def _sizes(loop: ast.For | ast.comprehension, use: Use) -> bool:
     )
 
 
-_TIMING = re.compile(r"time|perf_counter|timeit|block_until_ready|_*(time|timeit|measure|bench\w*)_\w+")
+_TIMING = pattern(r"time|perf_counter|timeit|block_until_ready|_*(time|timeit|measure|bench\w*)_\w+")
 
 
 def _measured(scope: Scope) -> bool:

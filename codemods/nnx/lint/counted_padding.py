@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -13,19 +12,20 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, written
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
 _LOSS = "optax.softmax_cross_entropy_with_integer_labels"
 _LOSSES = frozenset({_LOSS, "optax.softmax_cross_entropy", "jax.numpy.take_along_axis"})
 _PAD = rb"(?:\w+\.)*(?:pad|PAD)(?:ding)?(?:_?(?:id|idx|token|token_id|index|value|ID|IDX|TOKEN|TOKEN_ID|INDEX))?\b"
 # rows that are filled up to one length
-_FILLED = re.compile(
+_FILLED = pattern(
     rb"\[ *" + _PAD + rb" *\] *\*|constant_values *= *" + _PAD + rb"|(?:full|where|full_like)\([^\n]*, *" + _PAD
 )
 # places that know what is padding
-_KNOWN = re.compile(rb"[!=]= *" + _PAD + rb"|not_equal\([^\n]*" + _PAD)
+_KNOWN = pattern(rb"[!=]= *" + _PAD + rb"|not_equal\([^\n]*" + _PAD)
 # a function that gives some positions another weight
-_WEIGHED = re.compile(r"mask|weight|valid|pad|PAD|ignore|where|keep|length")
+_WEIGHED = pattern(r"mask|weight|valid|pad|PAD|ignore|where|keep|length")
 
 
 def _check(context: Context) -> Iterator[Finding]:

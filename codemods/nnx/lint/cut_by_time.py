@@ -15,13 +15,14 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import factors, made_by
 from codemods.nnx.lint.syntax import constant, entry_word, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_TERMINATED = re.compile(r"(^|_)(term|terminated|terminations?|terminals?)(_|$)", re.I)
-_TRUNCATED = re.compile(r"(^|_)(trunc|truncated|truncations?|timeouts?|time_limit)(_|$)", re.I)
+_TERMINATED = pattern(r"(^|_)(term|terminated|terminations?|terminals?)(_|$)", re.I)
+_TRUNCATED = pattern(r"(^|_)(trunc|truncated|truncations?|timeouts?|time_limit)(_|$)", re.I)
 # what is summed over the steps of an episode, which does end with it
-_TRACE = re.compile(r"lam|adv|gae|acc|trace|ret(urn)?s?(_|$)|carry|running", re.I)
+_TRACE = pattern(r"lam|adv|gae|acc|trace|ret(urn)?s?(_|$)|carry|running", re.I)
 # where the value at the limit is put in by other means
-_AWARE = re.compile(rb"final_obs|final_info|terminal_obs|bootstrap", re.I)
+_AWARE = pattern(rb"final_obs|final_info|terminal_obs|bootstrap", re.I)
 _DEPTH = 4
 
 

@@ -20,6 +20,7 @@ from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import foreign, formula_of, in_test, written
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Ref, Value
 
 # where optimizers take the mask of their decay
@@ -46,7 +47,7 @@ class _Leaf(NamedTuple):
     axes: int
 
 
-_NORMS = re.compile(r"norm|^ln|^bn|scale|gamma|beta", re.I)
+_NORMS = pattern(r"norm|^ln|^bn|scale|gamma|beta", re.I)
 _BIAS, _KERNEL = _Leaf("bias", 1), _Leaf("kernel", 2)
 
 

@@ -16,6 +16,7 @@ from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Param, Ref, Sequence, Value
 
 # the default decay of what decays the weights, with how many arguments may stand before it
@@ -25,12 +26,12 @@ _DECAYING = {
 }  # fmt: skip
 _LAYERS = frozenset({"Linear", "LinearGeneral", "Conv", "ConvTranspose", "Einsum", "MultiHeadAttention", "Embed"})
 # where a project says one of these, the weights may be kept, or come from elsewhere at every step
-_ELSEWHERE = re.compile(
+_ELSEWHERE = pattern(
     rb"set_to_zero|multi_transform|\bmasked\(|DiffState|PathContains|nnx\.(Variable|All|Not|Any|map_state)\b"
     rb"|\bfreeze\(|\b(ema|polyak|target|momentum_update|incremental_update)\b|_ema\b|\bema_|target_|_target\b"
 )
 _READING = frozenset({"state", "split", "clone", "display", "print"})
-_LOADED = re.compile(r"pretrain|ckpt|checkpoint|restor|load", re.I)
+_LOADED = pattern(r"pretrain|ckpt|checkpoint|restor|load", re.I)
 _DEPTH = 4
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -14,9 +13,10 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import last_of_cell
 from codemods.nnx.lint.names import last
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const
 
-_MEMORY = re.compile(r"_(refs?|[gst]mem|vmem|hbm)(\[|$)")  # names of the memory that a kernel is given
+_MEMORY = pattern(r"_(refs?|[gst]mem|vmem|hbm)(\[|$)")  # names of the memory that a kernel is given
 _REFERENCES = frozenset({"new_ref", "array_ref", "mutable_array", "empty_ref", "freeze"})
 _UPDATES = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "apply")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -21,6 +20,7 @@ from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import foreign, in_test, position, taken
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
 
 
@@ -226,12 +226,12 @@ def _for_tasks(event: CallEvent) -> bool:
     return any(_TASKS.fullmatch(word) for word in words)
 
 
-_ADAPTING = re.compile(r"adapt|inner|maml|fine_?tun|few_?shot|look_?ahead|virtual|tentative|probe|candidate|trial")
-_TASKS = re.compile(
+_ADAPTING = pattern(r"adapt|inner|maml|fine_?tun|few_?shot|look_?ahead|virtual|tentative|probe|candidate|trial")
+_TASKS = pattern(
     r"_?(meta_?)?(tasks?|support|query|client|worker|user|candidate|trial|seed|fold|lr|rate|eta|alpha)s?"
     r"(_(id|idx|index|batch|set|x|y|data|key|rng))?"
 )
-_OTHER_AIMS = re.compile("bench|profil|time|warm|eval|valid|test|measure|compile|example|check")
+_OTHER_AIMS = pattern("bench|profil|time|warm|eval|valid|test|measure|compile|example|check")
 
 
 def _dropped(context: Context, event: CallEvent, place: int | None) -> bool:

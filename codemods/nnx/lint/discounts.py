@@ -6,8 +6,9 @@ import ast
 import re
 
 from codemods.nnx.lint.syntax import constant, entry_word
+from codemods.nnx.patterns import pattern
 
-_NAME = re.compile(r"(^|_)(gamma|discount)(_|$)", re.I)
+_NAME = pattern(r"(^|_)(gamma|discount)(_|$)", re.I)
 
 
 def is_discount(node: ast.expr) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from codemods.nnx.context import Context
 from codemods.nnx.frames import Bound, Indexed
@@ -11,6 +10,7 @@ from codemods.nnx.lint.formula import binary, operand, same_numbers
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Param, Sequence, Unknown, Value
 
 _SPACES = ("jax.", "numpy.", "flax.")
@@ -18,7 +18,7 @@ _DRAWN = frozenset({"jax.random.dirichlet", "numpy.random.dirichlet"})
 _SOFTMAX = frozenset({"softmax"})
 _LOGARITHMS = frozenset({"log_softmax", "log_sigmoid"})
 _EXPONENTIALS = frozenset({"jax.numpy.exp", "numpy.exp", "jax.lax.exp"})
-_LOGARITHM_WORD = re.compile(r"log_?(p|pi|probs?|probabilit(y|ies)|softmax|w|weights?)")
+_LOGARITHM_WORD = pattern(r"log_?(p|pi|probs?|probabilit(y|ies)|softmax|w|weights?)")
 _ROUNDING = 1e-6
 _DEPTH = 8
 

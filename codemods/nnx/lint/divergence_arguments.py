@@ -14,6 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, shown
 from codemods.nnx.lint.syntax import argument, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 _PROBABILITIES = frozenset({"softmax", "sigmoid"})
 _LOGARITHMS = frozenset({"log_softmax", "log_sigmoid"})
@@ -84,7 +85,7 @@ def _of_functions(context: Context) -> Iterator[Finding]:
                     )
 
 
-_DIVERGENCE = re.compile(r"(^|_)(kl|kld|divergence|kl_div\w*|js|jsd)(_|$)", re.I)
+_DIVERGENCE = pattern(r"(^|_)(kl|kld|divergence|kl_div\w*|js|jsd)(_|$)", re.I)
 
 
 def _compared(formula: ast.expr) -> tuple[bool, tuple[str, ...]]:

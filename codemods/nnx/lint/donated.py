@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -22,6 +21,7 @@ from codemods.nnx.lint.same_arrays import second_name
 from codemods.nnx.lint.shared_parts import shares
 from codemods.nnx.lint.syntax import constant, innermost_loop, inside
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Mapping, Param, Value
 
@@ -29,7 +29,7 @@ _METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", 
 
 
 #: Functions of these names give numbers, for which no donated memory is of use: JAX leaves it as it is.
-_EVALUATION = re.compile(r"(^|_)(eval\w*|valid\w*|metrics?)(_|$)")
+_EVALUATION = pattern(r"(^|_)(eval\w*|valid\w*|metrics?)(_|$)")
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -11,12 +11,13 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.discarded import PURE, displayed
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.places import callers_of, in_test
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Function, Mapping, Ref, Sequence, Value
 
 _MAKING = TREE_MAPS | {"optax.apply_updates", "optax.incremental_update", "optax.periodic_update"}
 _WORDS = frozenset(last(name) for name in _MAKING)
 # what is called for its time, for its errors or to compile it
-OTHER_AIMS = re.compile("bench|profil|time|warm|eval|valid|test|measure|compile|example|check|assert|demo", re.I)
+OTHER_AIMS = pattern("bench|profil|time|warm|eval|valid|test|measure|compile|example|check|assert|demo", re.I)
 _HOMES = ("jax.numpy.", "jax.nn.", "jax.random.", "jax.tree.", "jax.tree_util.", "optax.", "numpy.", "math.")
 _OF_LAX = frozenset({"stop_gradient", "cond", "select", "add", "sub", "mul", "convert_element_type", "pmean", "psum"})
 _OF_NNX = frozenset({"state", "variables", "split", "merge", "clone", "graphdef", "to_pure_dict", "to_flat_state",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 import operator
-import re
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
@@ -19,6 +18,7 @@ from codemods.nnx.lint.places import foreign, formula_of, in_test, shown
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Ref, Unknown, Value
 
 
@@ -74,8 +74,8 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-_STOPPED = re.compile(r"(^|_)(converged|convergence|stop|should_stop|stopping|finished|done)(_|$)")
-_TOLERANCE = re.compile(r"_*(a|r)?tol(erance)?|_*eps(ilon)?|_*threshold")
+_STOPPED = pattern(r"(^|_)(converged|convergence|stop|should_stop|stopping|finished|done)(_|$)")
+_TOLERANCE = pattern(r"_*(a|r)?tol(erance)?|_*eps(ilon)?|_*threshold")
 
 
 def _below(condition: ast.expr) -> bool:

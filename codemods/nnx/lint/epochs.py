@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-_EPOCH = re.compile(r"(^|_)(epochs?|ep)($|_)", re.I)
+from codemods.nnx.patterns import pattern
+
+_EPOCH = pattern(r"(^|_)(epochs?|ep)($|_)", re.I)
 
 
 def over_epochs(loop: ast.AST | None) -> bool:

@@ -11,17 +11,18 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Const, Ref, Value
 
 # what people call the parts that a filter selects
-_GRAPHDEF = re.compile(r"graph_?def|gd(ef)?$", re.I)
+_GRAPHDEF = pattern(r"graph_?def|gd(ef)?$", re.I)
 _WORDS = {
-    "flax.nnx.Param": re.compile(r"(^|_)(params?|parameters?|weights?)(_|$)", re.I),
-    "flax.nnx.BatchStat": re.compile(r"(^|_)(stats?|batch_?stats?)(_|$)", re.I),
-    "flax.nnx.RngState": re.compile(r"(^|_)rngs?(_|$)", re.I),
-    "flax.nnx.Intermediate": re.compile(r"(^|_)intermediates?(_|$)", re.I),
-    "flax.nnx.Cache": re.compile(r"(^|_)caches?(_|$)", re.I),
-    "...": re.compile(r"(^|_)(rest|others?|remaining|static)(_|$)", re.I),
+    "flax.nnx.Param": pattern(r"(^|_)(params?|parameters?|weights?)(_|$)", re.I),
+    "flax.nnx.BatchStat": pattern(r"(^|_)(stats?|batch_?stats?)(_|$)", re.I),
+    "flax.nnx.RngState": pattern(r"(^|_)rngs?(_|$)", re.I),
+    "flax.nnx.Intermediate": pattern(r"(^|_)intermediates?(_|$)", re.I),
+    "flax.nnx.Cache": pattern(r"(^|_)caches?(_|$)", re.I),
+    "...": pattern(r"(^|_)(rest|others?|remaining|static)(_|$)", re.I),
 }
 
 

@@ -15,6 +15,7 @@ from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, inside, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 # the loops: which argument of the body is the carry, and place and name of the first one
 _LOOPS = {
@@ -22,7 +23,7 @@ _LOOPS = {
     "jax.lax.fori_loop": (1, 3, "init_val"),
     "jax.lax.while_loop": (0, 2, "init_val"),
 }
-_GRADIENT = re.compile(r"grad", re.I)
+_GRADIENT = pattern(r"grad", re.I)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _read(context: Context, body: Body, part: _Part) -> ast.Name | None:
 
 
 _SHAPES = frozenset({"shape", "dtype", "ndim", "size"})
-_START = re.compile(r"_?(init(ial)?|start|first|0)_?")
+_START = pattern(r"_?(init(ial)?|start|first|0)_?")
 
 
 def _forgotten(context: Context, body: Body, part: _Part, loads: list[ast.Name]) -> bool:

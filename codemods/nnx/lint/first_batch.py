@@ -15,10 +15,11 @@ from codemods.nnx.lint.origins import listed
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import innermost_loop, inside, names_in, own_nodes
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
-_RANDOM = re.compile(r"random|shuffl|perm|rng|choice|sampl|seed|key|epoch|\bdeque|\bpop\b|queue", re.I)
-_GOES_ON = re.compile(r"self\.\w+ \+?= |nonlocal|global")  # a place to go on from
+_RANDOM = pattern(r"random|shuffl|perm|rng|choice|sampl|seed|key|epoch|\bdeque|\bpop\b|queue", re.I)
+_GOES_ON = pattern(r"self\.\w+ \+?= |nonlocal|global")  # a place to go on from
 _GRADIENTS = frozenset({"value_and_grad", "grad"})
 
 

@@ -12,9 +12,10 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import in_test, written
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_FLOW = re.compile(rb"log_?det|ldj|jacobian|\bflow", re.I)
-_BASE = re.compile(r"log_?p(rob|df)?|norm|gaussian|prior|base", re.I)
+_FLOW = pattern(rb"log_?det|ldj|jacobian|\bflow", re.I)
+_BASE = pattern(r"log_?p(rob|df)?|norm|gaussian|prior|base", re.I)
 
 
 def wrong_volumes(context: Context) -> Iterator[tuple[Scope, ast.AST, ast.AST]]:

@@ -9,12 +9,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Const
 
 _FLAGS = {"deterministic": "flax.nnx.Dropout", "use_running_average": "flax.nnx.BatchNorm"}
-_ON_PURPOSE = re.compile(
-    r"(^|_)mc(_|$)|monte|uncertain|bayes|stochastic|sample|noise|train|augment|adapt|calibrat", re.I
-)
+_ON_PURPOSE = pattern(r"(^|_)mc(_|$)|monte|uncertain|bayes|stochastic|sample|noise|train|augment|adapt|calibrat", re.I)
 
 
 def forced_modes(context: Context) -> Iterator[tuple[CallEvent, str, str]]:

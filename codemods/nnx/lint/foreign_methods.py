@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,6 +15,7 @@ from codemods.nnx.lint.owners import has_attribute, is_array, owner_class, plain
 from codemods.nnx.lint.places import each
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Each, Item, Loop, ModuleRef, Value
 
 _WEIGHTS = "nnx.state(model, nnx.Param) holds the parameters"
@@ -206,7 +206,7 @@ def _from_the_first(context: Context, base: Value, scope: Scope) -> bool:
     return is_array(context, Item(base.base.before, base.index), scope)
 
 
-_FOR_PLACES = re.compile(r"ind|idx|arg|pos|order|perm|place|rank|^_")
+_FOR_PLACES = pattern(r"ind|idx|arg|pos|order|perm|place|rank|^_")
 
 
 def _two_values(word: str, target: ast.Tuple) -> bool:

@@ -11,11 +11,12 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import constant, entry_word, keyword, names_in, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_ERROR = re.compile(r"(^|_)(deltas?|td_?errors?)(_|$)", re.I)
-_DISCOUNT = re.compile(r"(^|_)(gamma|discount)s?(_|$)", re.I)
-_LAMBDA = re.compile(r"(^|_)(lam|lambda|lmbda|lambd|gae_lambda)(_|$)", re.I)
-_BACKWARDS = re.compile(r"revers(?!e=False)|::-1|\bflip|\[-1\s*-|-\s*1\s*-\s*\w+\]|, -1, -1\)")
+_ERROR = pattern(r"(^|_)(deltas?|td_?errors?)(_|$)", re.I)
+_DISCOUNT = pattern(r"(^|_)(gamma|discount)s?(_|$)", re.I)
+_LAMBDA = pattern(r"(^|_)(lam|lambda|lmbda|lambd|gae_lambda)(_|$)", re.I)
+_BACKWARDS = pattern(r"revers(?!e=False)|::-1|\bflip|\[-1\s*-|-\s*1\s*-\s*\w+\]|, -1, -1\)")
 
 
 def forward_advantages(context: Context) -> Iterator[tuple[Scope, ast.AST, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -14,15 +13,16 @@ from codemods.nnx.lint.forward_advantages import carry_names, forward_advantages
 from codemods.nnx.lint.places import callers_of, each, in_test
 from codemods.nnx.lint.syntax import argument, names_in, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 # functions of these names compute what is still to come
-_RETURNS = re.compile(
+_RETURNS = pattern(
     r"(^|_)(gae|advantages?|rewards?_to_go|returns_to_go|discounted_(returns?|rewards?)|(lambda|n_?step|mc|monte_carlo)_returns?"
     r"|returns|compute_returns?|td_lambda|vtrace|v_trace)(_|$)"
 )
 # and these what has been collected so far
-_SO_FAR = re.compile(r"running|normali[sz]|forward|episode|cumulative|so_far|online|trace_|eligib|stat|log")
-_DISCOUNT = re.compile(r"(gamma|discount\w*|lam|lambda_?|gae_lambda|decay|\w*gamma)")
+_SO_FAR = pattern(r"running|normali[sz]|forward|episode|cumulative|so_far|online|trace_|eligib|stat|log")
+_DISCOUNT = pattern(r"(gamma|discount\w*|lam|lambda_?|gae_lambda|decay|\w*gamma)")
 _TURNING = frozenset({"flip", "flipud", "reversed"})
 
 

@@ -16,6 +16,7 @@ from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.traced import Tracing
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Class, Free, Function, ModuleRef, Param, Ref
 
@@ -237,7 +238,7 @@ def _read_elsewhere(context: Context, name: str, change: ast.stmt) -> bool:
 
 
 #: Entries that count what a program does, and not how often something is compiled.
-_PROGRESS = re.compile(r"(^|_)(steps?|iters?|iterations?|updates?|epochs?|rounds|examples|samples|tokens)(_|$)", re.I)
+_PROGRESS = pattern(r"(^|_)(steps?|iters?|iterations?|updates?|epochs?|rounds|examples|samples|tokens)(_|$)", re.I)
 
 
 def _entries(context: Context, function: FunctionFacts, tracing: Tracing) -> Iterator[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,11 +15,12 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const
 
 _VALUED = frozenset({"flax.nnx.value_and_grad", "jax.value_and_grad"})
-_GRADIENTS = re.compile(r"(^|_)(d?grads?|g|gradients?|gs)(_|$|\d)")
-_UPDATING = re.compile(r"(^|_)(opt\w*|tx|adam\w*|sgd)(_|$)")
+_GRADIENTS = pattern(r"(^|_)(d?grads?|g|gradients?|gs)(_|$|\d)")
+_UPDATING = pattern(r"(^|_)(opt\w*|tx|adam\w*|sgd)(_|$)")
 # functions whose argument at a position is a gradient
 _TAKING = {"update": (0, 1), "apply_gradients": (0,), "global_norm": (0,), "clip_by_global_norm": (0,)}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -15,6 +14,7 @@ from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, foreign, shown, taken
 from codemods.nnx.lint.syntax import added_keyword, constant, keyword
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Ref, Sequence
 
 _NAMES = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
@@ -163,7 +163,7 @@ def _otherwise(target: ast.Tuple) -> bool:
     return len(target.elts) != 2 or (isinstance(first, ast.Name) and _LOSS.fullmatch(first.id) is not None)
 
 
-_LOSS = re.compile(r"l|value|cost|nll|elbo|(\w+_)?loss(_\w+)?")
+_LOSS = pattern(r"l|value|cost|nll|elbo|(\w+_)?loss(_\w+)?")
 
 
 def _with_aux(context: Context, event: CallEvent) -> tuple[str, ast.expr] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,10 +15,11 @@ from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Function, Value
 
-_NAMED = re.compile(r"laplac|(^|_)lap(_|$)|(^|_)lapl(_|$)|hess(ian)?_?trace|trace_?(of_)?hess|kinetic")
-_ONE = re.compile(r"1_?d|one_?d")
+_NAMED = pattern(r"laplac|(^|_)lap(_|$)|(^|_)lapl(_|$)|hess(ian)?_?trace|trace_?(of_)?hess|kinetic")
+_ONE = pattern(r"1_?d|one_?d")
 _JACOBIANS = frozenset({"jax.jacfwd", "jax.jacrev", "jax.jacobian"})
 _ALL_AXES = (None, (0, 1), (1, 0), (-1, -2), (-2, -1))
 

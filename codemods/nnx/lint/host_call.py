@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,6 +14,7 @@ from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Const, Free, Param, Ref, Value
 
@@ -187,7 +187,7 @@ def _names(event: CallEvent) -> bool:
 
 
 _TEXTS = frozenset({"str", "repr", "strftime", "isoformat", "hexdigest", "format"})
-_TELLING = re.compile(r"print|log|write|save|dump|send|text|scalar|record|info|debug|warn|open|call")
+_TELLING = pattern(r"print|log|write|save|dump|send|text|scalar|record|info|debug|warn|open|call")
 
 
 def _labels(context: Context, event: CallEvent) -> bool:

@@ -14,10 +14,11 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Comprehension, Item, Unknown, Value
 
 _EMBED = frozenset({"flax.nnx.Embed", "flax.linen.Embed"})
-_VOCABULARY = re.compile(r"vocab|to_?i(d|dx|ndex)?s?$|stoi|(word|token|char|tok)s?_?(2|to)|ids?$|index", re.I)
+_VOCABULARY = pattern(r"vocab|to_?i(d|dx|ndex)?s?$|stoi|(word|token|char|tok)s?_?(2|to)|ids?$|index", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -15,10 +15,11 @@ from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, entry_word, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.source import Source
 
-_END = re.compile(r"^(batch_|b_)?(dones?|terminals?|terms?|terminated|terminations?)(_batch)?$", re.I)
-_REWARD = re.compile(r"^(batch_|b_)?(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
+_END = pattern(r"^(batch_|b_)?(dones?|terminals?|terms?|terminated|terminations?)(_batch)?$", re.I)
+_REWARD = pattern(r"^(batch_|b_)?(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -93,7 +94,7 @@ def _named_tuples(source: Source) -> list[set[str]]:
     return found
 
 
-_NEXT = re.compile(r"next|s_?prime|s2|obs2|_tp1|^s1$", re.I)
+_NEXT = pattern(r"next|s_?prime|s2|obs2|_tp1|^s1$", re.I)
 
 
 def _target(node: ast.BinOp) -> bool:

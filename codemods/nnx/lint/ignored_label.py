@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -19,11 +18,12 @@ from codemods.nnx.lint.origins import bound_once, unpacked_once
 from codemods.nnx.lint.places import callers_of, foreign, in_test, written
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Sequence, Unknown, Value
 
 _LOSS = "softmax_cross_entropy_with_integer_labels"
 _IGNORED = -100  # what no index of a class is, and other libraries leave out
-_WORD = re.compile(rb"-\s*100\b")
+_WORD = pattern(rb"-\s*100\b")
 _REDUCING = frozenset({"mean", "sum", "average"})
 _KEEPING = frozenset({"squeeze", "reshape", "ravel", "astype"})
 # functions and methods whose result has the labels of what they are given

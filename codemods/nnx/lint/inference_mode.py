@@ -14,16 +14,17 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.forced_mode import forced_modes
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.places import is_test, kinds_of
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Free, Param
 
-_EVALUATES = re.compile(
+_EVALUATES = pattern(
     r"(^|_)(eval|evaluate|evaluation|validate|validation|valid|val|predict|prediction|predictions|infer|inference|"
     r"generate|accuracy)(_|$)|^test(_(step|epoch|loop|model|accuracy|loss|set|batch|one_epoch))?$"
 )
-_ON_PURPOSE = re.compile(r"dropout|(^|_)mc(_|$)|monte|uncertain|bayes|stochastic|noise|train", re.I)
-_SAMPLES = re.compile(r"(^|_)(sampl\w*|draw\w*|posterior|ensemble)(_|$)")
-_STREAMS = re.compile(r"(^|_)(rngs?|keys?|noise|streams?)(_|$)")
-_MODE = re.compile(r"train|eval|infer|mode(?!l)|determin|test|dropout", re.I)
+_ON_PURPOSE = pattern(r"dropout|(^|_)mc(_|$)|monte|uncertain|bayes|stochastic|noise|train", re.I)
+_SAMPLES = pattern(r"(^|_)(sampl\w*|draw\w*|posterior|ensemble)(_|$)")
+_STREAMS = pattern(r"(^|_)(rngs?|keys?|noise|streams?)(_|$)")
+_MODE = pattern(r"train|eval|infer|mode(?!l)|determin|test|dropout", re.I)
 
 # where a project says one of these, it knows about modes
 _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b"set_mode", b".view(", b".train(")

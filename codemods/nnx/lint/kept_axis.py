@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Value
 
 _REDUCING = frozenset({"mean", "sum", "std", "var", "max", "min", "median", "norm", "amax", "amin", "logsumexp"})
@@ -21,7 +22,7 @@ _HOMES = ("jax.numpy.", "numpy.", "jax.nn.logsumexp", "jax.scipy.special.logsume
 _ROOTS = frozenset({"sqrt", "rsqrt"})
 _LIMITING = frozenset({"maximum", "clip"})
 _SQUARES = frozenset({"square", "abs", "absolute"})
-_SMALL = re.compile(r"_*eps(ilon)?|tol|tiny", re.I)
+_SMALL = pattern(r"_*eps(ilon)?|tol|tiny", re.I)
 _DEPTH = 6
 
 

@@ -14,19 +14,20 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NOT_CONSUMING
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Param, Value
 
 _SAMPLERS = (
     "normal", "uniform", "bernoulli", "categorical", "gumbel", "permutation", "choice", "truncated_normal", "randint",
     "exponential", "laplace", "dirichlet", "gamma", "beta", "poisson", "multivariate_normal", "rademacher", "split",
 )  # fmt: skip
-_ONCE = re.compile(r"init|build|setup|create|make|reset|load|weight|project|feature|dataset|generate_data|seed", re.I)
+_ONCE = pattern(r"init|build|setup|create|make|reset|load|weight|project|feature|dataset|generate_data|seed", re.I)
 
 # methods that give the examples in a new order, by their names, and those that are to give the same each time
-_ANEW = re.compile(r"^__(iter|next)__$|shuffle|(^|_)(batches|epochs?|minibatches)(_|$)")
-_DRAWN = re.compile(r"^_?(sample|draw)(_indices|_batch)?$|(^|_)(next|get|sample|random)_(mini)?batch$")
-_FIXED = re.compile(r"(^|_)(fixed|constant|same|eval|valid|val|test)(_|$)")
-_SAME = re.compile(r"eval|valid|test|fixed|fold|split|subset|plot|show")
+_ANEW = pattern(r"^__(iter|next)__$|shuffle|(^|_)(batches|epochs?|minibatches)(_|$)")
+_DRAWN = pattern(r"^_?(sample|draw)(_indices|_batch)?$|(^|_)(next|get|sample|random)_(mini)?batch$")
+_FIXED = pattern(r"(^|_)(fixed|constant|same|eval|valid|val|test)(_|$)")
+_SAME = pattern(r"eval|valid|test|fixed|fold|split|subset|plot|show")
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -12,13 +11,14 @@ from codemods.nnx.lint.keys import DRAWING, SAME, Use, uses
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, Sequence, Unknown, Value
 
 _CARRIES = {"scan": 0, "fori_loop": 1, "while_loop": 0}
 _COPYING = frozenset({"replace", "_replace"})
 _DEPTH = 3
 # keys that begin the same thing again on purpose
-_AGAIN = re.compile(r"(^|_)(init\w*|reset\w*|start\w*|seed\w*|feature\w*|basis|target)(_|$)")
+_AGAIN = pattern(r"(^|_)(init\w*|reset\w*|start\w*|seed\w*|feature\w*|basis|target)(_|$)")
 
 
 def kept_in_states(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect
 from collections.abc import Iterator
 from collections.abc import Sequence as Sequence_
@@ -29,6 +28,7 @@ from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import argument, constant, inside, names_in
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequence, Value
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
@@ -36,11 +36,11 @@ _ORDERED = {"choice": "a", "permutation": "x", "shuffle": "x"}  # the parameter 
 _ORDERS = frozenset(_ORDERED)
 _PLACES = frozenset({"permutation", "choice", "randint"})
 _HELPERS = 3  # how many functions deep a key is followed that picks orders
-_TIMING = re.compile(r"_*(bench|timeit|autotune)")
+_TIMING = pattern(r"_*(bench|timeit|autotune)")
 _CLOCKS = frozenset({"perf_counter", "perf_counter_ns", "timer", "default_timer"})
-_BEGINNING = re.compile(r"(^|_)(reset|respawn)(_|$)")  # functions that begin another episode
-_FITTING = re.compile(r"train|update|optimi[sz]er|adam|sgd|fit|loss|grad|learn")
-_LEARNING = re.compile(r"train|step|update|optimi[sz]er|adam|sgd|fit|loss|rollout")
+_BEGINNING = pattern(r"(^|_)(reset|respawn)(_|$)")  # functions that begin another episode
+_FITTING = pattern(r"train|update|optimi[sz]er|adam|sgd|fit|loss|grad|learn")
+_LEARNING = pattern(r"train|step|update|optimi[sz]er|adam|sgd|fit|loss|rollout")
 _HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
 
 
@@ -418,11 +418,11 @@ def _called(context: Context, use: Use) -> FunctionFacts | None:
     return invoked[0][0].function if len(invoked) == 1 else None
 
 
-_MAKING = re.compile(r"(^|_)(init\w*|make|create|build|new|get|sample|draw|noise|dropout|augment\w*|random\w*)(_|$)")
+_MAKING = pattern(r"(^|_)(init\w*|make|create|build|new|get|sample|draw|noise|dropout|augment\w*|random\w*)(_|$)")
 _PLAIN = frozenset(
     {"params", "weights", "state", "model", "module", "batch", "data", "key", "out", "sample", "samples"}
 )
-_SHOWING = re.compile(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
+_SHOWING = pattern(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
 
 
 def _compared(one: Use, two: Use) -> bool:
@@ -491,7 +491,7 @@ def _adversaries(one: str, two: str) -> bool:
     return len(unlike) == 1 and any(a in _GENERATOR and b in _CRITIC for a, b in (unlike[0], unlike[0][::-1]))
 
 
-_INVERSE = re.compile(r"(^|_)(inverse_|inv_|reverse_|un_?|de_?|en_?)")
+_INVERSE = pattern(r"(^|_)(inverse_|inv_|reverse_|un_?|de_?|en_?)")
 
 
 def _undone(name: str) -> str:
@@ -667,7 +667,7 @@ def _empty(use: Use) -> bool:
     return not use.helper and any(isinstance(n, ast.Constant) and n.value == 0 for shape in shapes for n in shape)
 
 
-_LOADING = re.compile(
+_LOADING = pattern(
     r"_*(load|restore)(_(checkpoint|ckpt|state\w*|weights|params|parameters|model|pretrained|variables|agent|policy|"
     r"leaves|from\w*))*|tree_deserialis\w+|from_(bytes|state_dict)"
 )
@@ -705,7 +705,7 @@ def _template(context: Context, use: Use) -> bool:
     return False
 
 
-_INITIALIZING = re.compile(r"(^|_)init(_|$)")
+_INITIALIZING = pattern(r"(^|_)init(_|$)")
 _INIT = frozenset({"init", "init_with_output", "lazy_init", "eval_shape", "tabulate"})
 
 
@@ -747,7 +747,7 @@ def _stands_in(use: Use) -> bool:
     return False
 
 
-_LABELS = re.compile(r"(^|_)(labels?|targets?|classes)(_|$)|^ys?(_|$)")
+_LABELS = pattern(r"(^|_)(labels?|targets?|classes)(_|$)|^ys?(_|$)")
 
 
 def _made_up(one: Use, two: Use) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from codemods.nnx.lint.origins import origin
 from codemods.nnx.lint.syntax import argument, constant, inside, keyword, names_in, operands
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -43,7 +43,7 @@ DRAWING = (
 
 
 # keys and functions of these names get the same key on purpose
-SAME = re.compile(
+SAME = pattern(
     r"(^|_)(eval\w*|test\w*|valid\w*|val|fixed|const\w*|plot\w*|show|log\w*|vis\w*|bench\w*|same|shared)(_|$)"
 )
 _MAKING = frozenset({"fold_in"})  # the same of the same; a seed may stand in a loop to begin anew

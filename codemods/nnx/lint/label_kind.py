@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,14 +14,15 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Choice, Const, Item, Param, Value
 
 _CLASSES = frozenset({"argmax", "argmin"})
 _KEEPING = frozenset({"astype", "reshape", "squeeze", "ravel", "flatten"})
 _DEPTH = 5
 # names that leave no doubt when they stand in each other's places
-_LABELS = re.compile(r"^(?!.*logit)(\w*_)?(labels?|targets?|y_true)(_\w*)?$")
-_LOGITS = re.compile(r"^(?!.*(label|target|true))(\w*_)?(logits?|y_pred|preds?|predictions?)(_\w*)?$")
+_LABELS = pattern(r"^(?!.*logit)(\w*_)?(labels?|targets?|y_true)(_\w*)?$")
+_LOGITS = pattern(r"^(?!.*(label|target|true))(\w*_)?(logits?|y_pred|preds?|predictions?)(_\w*)?$")
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -13,13 +13,12 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign, in_test, written
 from codemods.nnx.lint.syntax import argument, keyword, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_NAMED = re.compile(r"^_?(log_?(iw|w|ws|weights?|probs?|likelihoods?|liks?|ratios?)|lw|lws|logws?)(_|$)", re.I)
-_WEIGHTS = re.compile(r"^_?(log_?(iw|w|ws|weights?)|lw)$", re.I)
+_NAMED = pattern(r"^_?(log_?(iw|w|ws|weights?|probs?|likelihoods?|liks?|ratios?)|lw|lws|logws?)(_|$)", re.I)
+_WEIGHTS = pattern(r"^_?(log_?(iw|w|ws|weights?)|lw)$", re.I)
 _DENSITIES = frozenset({"logpdf", "log_prob", "log_pdf", "logpmf", "log_softmax"})
-_DENSITY = re.compile(
-    r"(^|_)log_?(pdf|prob|density|pmf|likelihood|lik|joint|prior|posterior|target|p|q)s?(_|$)|logpdf$"
-)
+_DENSITY = pattern(r"(^|_)log_?(pdf|prob|density|pmf|likelihood|lik|joint|prior|posterior|target|p|q)s?(_|$)|logpdf$")
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -13,10 +12,11 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 _SHAPES = frozenset({"tabulate", "eval_shape", "shape", "ndim", "ShapeDtypeStruct", "isinstance", "type", "len"})
 _OF_SHAPE = frozenset({"shape", "ndim", "dtype", "size"})
-_DRAWN = re.compile(
+_DRAWN = pattern(
     r"(plot\w*|imshow|scatter|hist(2d)?|contourf?|fill_between|errorbar|bar|pcolormesh|loglog|semilog[xy]|violinplot)"
 )
 _ROUNDS = 4  # through how many assignments what is drawn is followed

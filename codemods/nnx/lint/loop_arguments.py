@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -12,9 +11,10 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import Body, bodies, foreign_layer
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Const, Function, Sequence
 
-_COUNTERS = re.compile(r"^_?(i|j|k|ii|idx|index|ind|iter|iteration|iter_num|counter|itr|loop_idx|i_step|step_idx)$")
+_COUNTERS = pattern(r"^_?(i|j|k|ii|idx|index|ind|iter|iteration|iter_num|counter|itr|loop_idx|i_step|step_idx)$")
 # names that are as likely to be a counter as a value, and names that values have
 _STEPS = frozenset({"step", "t", "it", "n", "epoch", "round", "layer"})
 _VALUES = frozenset({"state", "carry", "x", "y", "val", "value", "v", "params", "acc", "accum", "h", "hidden", "z",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,10 +14,11 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import parts
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Each, Item, Ref, Value
 
 # where a project says one of these, it knows what is frozen
-_FREEZING = re.compile(
+_FREEZING = pattern(
     rb"stop_gradient|set_to_zero|multi_transform|optax\.masked|\bmasked\(|\bpartition\(|freez|frozen\("
     rb"|PathContains|full_finetun"
 )

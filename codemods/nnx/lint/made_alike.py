@@ -9,12 +9,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Function
 
-_MAKING = re.compile(r"_*(make|create|build|construct)(_\w+)?")
-_DRAWING = re.compile(
-    r"(^|_)(key|rng|rngs|seed|random|noise|sample|step|epoch|iter\w*|batch|data\w*)(_|$)", re.IGNORECASE
-)
+_MAKING = pattern(r"_*(make|create|build|construct)(_\w+)?")
+_DRAWING = pattern(r"(^|_)(key|rng|rngs|seed|random|noise|sample|step|epoch|iter\w*|batch|data\w*)(_|$)", re.IGNORECASE)
 
 
 def made_alike(context: Context, scope: Scope, node: ast.Assign) -> bool:

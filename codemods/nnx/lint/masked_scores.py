@@ -16,11 +16,12 @@ from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.places import foreign, formula_of, in_test, written
 from codemods.nnx.lint.syntax import argument, constant, names_in, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Unknown
 
-_MASK = re.compile(r"(\w+_)?mask")
-_INFINITE = re.compile(r"-(jnp|np|numpy|math|jax\.numpy)\.inf|-?float\('-?inf'\)")
+_MASK = pattern(r"(\w+_)?mask")
+_INFINITE = pattern(r"-(jnp|np|numpy|math|jax\.numpy)\.inf|-?float\('-?inf'\)")
 _FAR = -100  # from which number on something added to a score hides it
 
 
@@ -182,7 +183,7 @@ def _is_turned(source: Source) -> bool:
 
 
 # where the order is turned, or what lies ahead is what is looked at
-_TURNED = re.compile(rb"backward|revers|anti_?causal|right_?to_?left|look_?ahead|suffix|future", re.I)
+_TURNED = pattern(rb"backward|revers|anti_?causal|right_?to_?left|look_?ahead|suffix|future", re.I)
 
 
 def _meaning(context: Context, scope: Scope, node: ast.expr) -> Meaning | None:

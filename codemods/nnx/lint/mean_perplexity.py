@@ -14,8 +14,9 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, scopes
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_WORD = re.compile(r"ppls?($|_)|perplexit", re.I)
+_WORD = pattern(r"ppls?($|_)|perplexit", re.I)
 _MEANS = frozenset({"mean", "fmean", "average", "nanmean"})
 _WRAPPING = frozenset({"float", "item", "array", "asarray", "stack", "device_get"})
 

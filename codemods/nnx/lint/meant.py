@@ -6,6 +6,7 @@ import ast
 import re
 
 from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.patterns import pattern
 
 _SUBJECT = (
     r"(?:(?:sub|prng|rng)?[- ]?keys?|seeds?|p?rngs?|noises?|random(?:ness)?|random numbers|splits?|draws?|shuffl\w+|"
@@ -19,17 +20,17 @@ _BACK = (
 )
 _PURPOSE = r"\b(?:on purpose|purposely|intentional(?:ly)?|deliberate(?:ly)?|by design|intended)\b"
 _ABOUT = rf"\b(?:same|identical|re-?us\w+|{_SUBJECT})"
-_EVEN_SO = re.compile(r"(?:n'?t|\bnot|\bno)\s+(?:really\s+)?(?:matter|influence|affect|effect|impact|harm)")
-_SAID = re.compile(rf"{_SAME}|{_BACK}|{_PURPOSE}.*{_ABOUT}|{_ABOUT}.*{_PURPOSE}|\bcommon random numbers\b")
-_FIXED = re.compile(rf"(?:use |with )?(?:a |the )?(?:fixed|constant)\s+{_SUBJECT}(?:\s+for\b.*)?[.!]*")
-_OF_KEYS = re.compile(rf"\b{_SUBJECT}")
-_AGAINST = re.compile(
+_EVEN_SO = pattern(r"(?:n'?t|\bnot|\bno)\s+(?:really\s+)?(?:matter|influence|affect|effect|impact|harm)")
+_SAID = pattern(rf"{_SAME}|{_BACK}|{_PURPOSE}.*{_ABOUT}|{_ABOUT}.*{_PURPOSE}|\bcommon random numbers\b")
+_FIXED = pattern(rf"(?:use |with )?(?:a |the )?(?:fixed|constant)\s+{_SUBJECT}(?:\s+for\b.*)?[.!]*")
+_OF_KEYS = pattern(rf"\b{_SUBJECT}")
+_AGAINST = pattern(
     r"n't\b|\b(?:not|never|no|avoid\w*|prevent\w*|without|todo|fixme|xxx|hack|bugs?|twice|careless\w*|wrong|mistake|different|distinct|"
     r"independent|new|fresh|instead|unless|otherwise|(?:lead|give|result|produce|cause|mean)s?)\b"
 )
-_COMMENT = re.compile(r"(?:^|\s)#+:?\s*(.*)$")
-_SENTENCE = re.compile(r"(?<=[.;!?])\s+")
-_LIKE = re.compile(rf"{_SAME}[^.]*?\bas\b")  # a general remark names nothing else that is the same
+_COMMENT = pattern(r"(?:^|\s)#+:?\s*(.*)$")
+_SENTENCE = pattern(r"(?<=[.;!?])\s+")
+_LIKE = pattern(rf"{_SAME}[^.]*?\bas\b")  # a general remark names nothing else that is the same
 
 
 def same_said(scope: Scope, statement: ast.stmt | ast.expr) -> bool:

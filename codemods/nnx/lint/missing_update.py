@@ -15,6 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -136,7 +137,7 @@ def _left_in_method(
 
 
 # what takes a time trains nothing
-_CLOCKS = re.compile(r"\btime\b|perf_counter|bench|timeit|profil", re.I)
+_CLOCKS = pattern(r"\btime\b|perf_counter|bench|timeit|profil", re.I)
 
 
 def _words(objects: set[str]) -> set[str]:

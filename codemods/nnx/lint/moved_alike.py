@@ -15,12 +15,13 @@ from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Item, Loop, Param, Value
 
 _DRAWS = frozenset({"normal", "uniform", "laplace", "cauchy", "t", "exponential", "gumbel", "rademacher", "randint"})
 # what tells members apart, or may be the same for all on purpose
 _APART = frozenset({"fold_in", "axis_index", "grad", "value_and_grad", "jacfwd", "jacrev"})
-_ON_PURPOSE = re.compile(r"common|coupl|sync|antithetic|drop|mask|aug|crop|flip|jitter|(^|_)crn(_|$)", re.I)
+_ON_PURPOSE = pattern(r"common|coupl|sync|antithetic|drop|mask|aug|crop|flip|jitter|(^|_)crn(_|$)", re.I)
 
 
 def moved_alike(context: Context, root: Root, keys: list[Param], mapped: list[Param]) -> str:

@@ -28,9 +28,10 @@ from codemods.nnx.lint.places import (
 )
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside, keyword, names_in, outermost_loop
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Free, Param, Value
 
-_METRIC = re.compile(r"metric|accuracy|avg|average|meter|loss", re.I)
+_METRIC = pattern(r"metric|accuracy|avg|average|meter|loss", re.I)
 _CALLERS = 20
 
 

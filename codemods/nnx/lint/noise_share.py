@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,9 +15,10 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
-_NOISE = re.compile(r"(^|_)(noise|noises|eps|epsilon)(_|\d|$)")
+_NOISE = pattern(r"(^|_)(noise|noises|eps|epsilon)(_|\d|$)")
 _ROOTS = frozenset({"jax.numpy.sqrt", "numpy.sqrt", "jax.lax.sqrt", "math.sqrt"})
 
 

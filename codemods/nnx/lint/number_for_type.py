@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -14,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Param, Value
 
 # functions that take a type behind their shape, with its place
@@ -58,7 +58,7 @@ def _number(context: Context, event: CallEvent, value: Value) -> bool:
     return isinstance(made, Param | Attr) and isinstance(value, Param | Attr) and bool(_SIZES.search(value.name))
 
 
-_SIZES = re.compile(r"(^|_)(dims?|size|features|hidden|channels|width|height|batch|classes|length|num)(_|$)|^n_")
+_SIZES = pattern(r"(^|_)(dims?|size|features|hidden|channels|width|height|batch|classes|length|num)(_|$)|^n_")
 
 
 def _array(context: Context, event: CallEvent, value: Value) -> bool:

@@ -19,6 +19,7 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Const, Item, Param, Sequence, Value
 
 # what is written before or behind the name of a state to name the one that comes after it
@@ -99,10 +100,10 @@ def _begun_before(context: Context, scope: Scope, name: str, loop: ast.For) -> b
 
 
 # states of recurrent cells: of parameters each round may well begin with the first ones, as in learning to learn
-_RECURRENT = re.compile(r"(carry|carries|h|hx|hidden|(hidden|rnn|lstm|gru|cell)_?state)$")
+_RECURRENT = pattern(r"(carry|carries|h|hx|hidden|(hidden|rnn|lstm|gru|cell)_?state)$")
 
 
-_TIME = re.compile(r"^(t|ts|time|step|timestep|time_step)$|_t$")
+_TIME = pattern(r"^(t|ts|time|step|timestep|time_step)$|_t$")
 
 
 def _carry_of(root: Root) -> Param | None:

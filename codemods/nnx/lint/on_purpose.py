@@ -6,9 +6,10 @@ import re
 from bisect import bisect_right
 
 from codemods.nnx.findings import Finding
+from codemods.nnx.patterns import pattern
 from codemods.nnx.source import Source
 
-_SAID = re.compile(
+_SAID = pattern(
     r"\b(fails?|failures?|failing|oops|unexpected(ly)?|undefined behaviou?r|non-desirable|undesirable|immutable"
     r"|wrong|incorrect|mistakes?|not allowed|bad (idea|practice|example|way)|out[- ]of[- ]bounds?"
     r"|(do|does|did|will|would|wo|should)(n'?t| not) (work|do|be done)"
@@ -17,16 +18,16 @@ _SAID = re.compile(
     r"|same (inputs?|arguments?|keys?|seeds?)\b.*\bsame (results?|outputs?|values?|numbers?))\b",
     re.IGNORECASE,
 )
-_TOY = re.compile(
+_TOY = pattern(
     r"(f|g|h|fn|fun|func|foo|bar|baz|func\w?\d|f\d|\w*impure\w*|\w*side_effect\w*|bad_\w+|wrong_\w+|broken_\w+|toy_\w+"
     r"|(not|non)_?diff\w*)"
 )
 # notebooks that are about mistakes
-_ABOUT = re.compile(r"sharp[ _-]?(bits?|edges?)|gotchas?|pitfalls?|common[ _-](mistakes|errors)", re.IGNORECASE)
-_DEFINED = re.compile(r"(\s*)(?:async )?def (\w+)")
-_COUNTER = re.compile(r"class Counter\b")
+_ABOUT = pattern(r"sharp[ _-]?(bits?|edges?)|gotchas?|pitfalls?|common[ _-](mistakes|errors)", re.IGNORECASE)
+_DEFINED = pattern(r"(\s*)(?:async )?def (\w+)")
+_COUNTER = pattern(r"class Counter\b")
 _RANDOM = ("NNX773", "NNX83")
-_COMMENT = re.compile(r"^\s*#(?!\s*(%%|\+))|(?<=\s)#\s")
+_COMMENT = pattern(r"^\s*#(?!\s*(%%|\+))|(?<=\s)#\s")
 
 
 def on_purpose(source: Source, finding: Finding) -> bool:

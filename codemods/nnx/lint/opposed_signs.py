@@ -18,15 +18,16 @@ from codemods.nnx.lint.places import each, formula_of, in_test, resolved
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import constant, entry_word, one_of, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Unknown
 
 _DIVERGENCE, _ERROR, _ENTROPY, _POLICY = "divergence", "error", "entropy", "policy"
 _REDUCING = frozenset({"sum", "mean", "nansum", "nanmean", "average", "squeeze", "reshape", "asarray", "astype"})
 _LOSSES = ELEMENTWISE_LOSSES | {"softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"}
-_ADVANTAGE = re.compile(r"(^|_)(adv|advs|advantages?)(_|$)", re.I)
-_LOG = re.compile(r"log_?p|log_?pi|(^|_)ratios?(_|$|\d)|log_?softmax", re.I)
-_NEGATED = re.compile(r"nll|neg|cross_entropy", re.I)
-_NAMED = re.compile(r"(^|_)(mse|bce|nll|recon_loss|rec_loss|reconstruction_loss)$", re.I)
+_ADVANTAGE = pattern(r"(^|_)(adv|advs|advantages?)(_|$)", re.I)
+_LOG = pattern(r"log_?p|log_?pi|(^|_)ratios?(_|$|\d)|log_?softmax", re.I)
+_NEGATED = pattern(r"nll|neg|cross_entropy", re.I)
+_NAMED = pattern(r"(^|_)(mse|bce|nll|recon_loss|rec_loss|reconstruction_loss)$", re.I)
 _DEPTH = 10
 
 

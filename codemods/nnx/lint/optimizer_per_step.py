@@ -16,10 +16,11 @@ from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, passed, receiver, unchanged
 from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.nodes import every
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
-_PART = re.compile(r"(^|_)(epoch|step|batch|iteration)($|_)", re.I)
+_PART = pattern(r"(^|_)(epoch|step|batch|iteration)($|_)", re.I)
 _DEEP = 3  # functions that hand an optimizer on
 _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set_to_zero"})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -13,13 +12,14 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Unknown, Value
 
 CHECKPOINTERS = frozenset({"StandardCheckpointer", "PyTreeCheckpointer", "Checkpointer", "AsyncCheckpointer"})
 ASYNC = frozenset({"StandardCheckpointer", "AsyncCheckpointer"})
 _MANAGER = "orbax.checkpoint.CheckpointManager"
 _PATHS = frozenset({"pathlib.Path", "pathlib.PosixPath", "etils.epath.Path", "pathlib.PurePath"})
-_WHOLE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\|[a-z0-9]+://")
+_WHOLE = pattern(r"/|[A-Za-z]:[\\/]|\\\\|[a-z0-9]+://")
 
 
 def checkpointer_calls(context: Context, *methods: str) -> Iterator[tuple[CallEvent, str, Bound]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -17,10 +16,11 @@ from codemods.nnx.lint.names import ARRAY_METHODS, TREE_MAPS
 from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Value
 
-_GRADS = re.compile(r"^(d_?)?g(rad(ient)?s?)?(_tree)?$")
-_PARAMS = re.compile(r"^(params?|parameters|weights|theta|w)$")
+_GRADS = pattern(r"^(d_?)?g(rad(ient)?s?)?(_tree)?$")
+_PARAMS = pattern(r"^(params?|parameters|weights|theta|w)$")
 
 
 def _check(context: Context) -> Iterator[Finding]:

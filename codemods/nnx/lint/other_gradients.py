@@ -18,9 +18,10 @@ from codemods.nnx.lint.narrow_gradients import narrow_gradients
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref, Value
 
-_OPTIMIZER = re.compile(r"(^|_)(opt|optim|optimizer|optimiser|tx)(_|$|\d)", re.I)
+_OPTIMIZER = pattern(r"(^|_)(opt|optim|optimizer|optimiser|tx)(_|$|\d)", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -14,14 +14,15 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, passed
 from codemods.nnx.lint.syntax import constant, entry_word, inside, names_in, root_of
 from codemods.nnx.lint.taken_anew import taken_anew
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Free, Item, Param, Sequence, Unknown, Value
 
 _DEPTH = 8
-_OLD = re.compile(r"(^|_)(old|prev|previous|behaviou?r|stored|sampled)(_|$)", re.I)
-_NEGATED = re.compile(r"neg|nll|loss|cross|entropy", re.I)  # of negated logarithms the old one comes first
-_NEW = re.compile(r"^(?!.*(^|_)(old|prev|previous|behaviou?r|ref|target)(_|$)).*(log|prob|_pi|^pi|^lp|new)", re.I)
-_LOGS = re.compile(r"(^|_)(log_?p|log_?probs?|logprobs?|logps?|logpi|logpas)(_|$)", re.I)
-_OTHERS = re.compile(r"neg|nll|loss|cross|entropy|ref|target|new|next|cur|teacher|expert|demo", re.I)
+_OLD = pattern(r"(^|_)(old|prev|previous|behaviou?r|stored|sampled)(_|$)", re.I)
+_NEGATED = pattern(r"neg|nll|loss|cross|entropy", re.I)  # of negated logarithms the old one comes first
+_NEW = pattern(r"^(?!.*(^|_)(old|prev|previous|behaviou?r|ref|target)(_|$)).*(log|prob|_pi|^pi|^lp|new)", re.I)
+_LOGS = pattern(r"(^|_)(log_?p|log_?probs?|logprobs?|logps?|logpi|logpas)(_|$)", re.I)
+_OTHERS = pattern(r"neg|nll|loss|cross|entropy|ref|target|new|next|cur|teacher|expert|demo", re.I)
 _CLIPPING = ("clip", "clamp", "clipped_surrogate_pg_loss")
 _KEEPING = frozenset({"stop_gradient", "astype", "squeeze", "asarray"})
 

@@ -16,6 +16,7 @@ from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant, keyword, names_in
 from codemods.nnx.lint.zero_padding import zero_padded
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Ref, Sequence, Unknown, Value
 
 _UPDATES = ("add", "apply", "divide", "get", "max", "min", "mul", "multiply", "power", "set", "subtract")
@@ -28,7 +29,7 @@ _FILLING = {"full": (1, "fill_value"), "full_like": (1, "fill_value"), "pad": (9
             "unique": (9, "fill_value"), "union1d": (9, "fill_value"), "intersect1d": (9, "fill_value"),
             "setdiff1d": (9, "fill_value")}  # fmt: skip
 _JOINING = frozenset({"concatenate", "concat", "append", "hstack"})
-_MASKS = re.compile(r"mask|valid|keep|is_pad|weights?$", re.I)
+_MASKS = pattern(r"mask|valid|keep|is_pad|weights?$", re.I)
 _DEPTH = 8
 
 

@@ -11,16 +11,15 @@ from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import written
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 # names of the number that fills sequences up
-_PAD = re.compile(r"(^|_)pad(ding)?(_?(token|idx?|index|value|symbol|token_id))?$|^<?\[?pad\]?>?$", re.I)
+_PAD = pattern(r"(^|_)pad(ding)?(_?(token|idx?|index|value|symbol|token_id))?$|^<?\[?pad\]?>?$", re.I)
 # names of sequences of tokens, where a literal 0 is padding
-_TOKENS = re.compile(
-    r"(^|_)(tokens?|token_ids|input_ids|src|tgt|source|target|words|sentences?)(_(ids?|in|seq))?$", re.I
-)
+_TOKENS = pattern(r"(^|_)(tokens?|token_ids|input_ids|src|tgt|source|target|words|sentences?)(_(ids?|in|seq))?$", re.I)
 # names of how many positions of each sequence count, and of lengths that are something else
-_LENGTHS = re.compile(r"(^|_)(lengths|lens|seqlens|seq_?lens?|x_?len|lengths?)$", re.I)
-_OTHER_LENGTHS = re.compile(r"pad|prefix|prompt|start|left|cache|skip|past|context|offset|max|total", re.I)
+_LENGTHS = pattern(r"(^|_)(lengths|lens|seqlens|seq_?lens?|x_?len|lengths?)$", re.I)
+_OTHER_LENGTHS = pattern(r"pad|prefix|prompt|start|left|cache|skip|past|context|offset|max|total", re.I)
 _SAME = frozenset({"reshape", "expand_dims", "astype", "asarray", "array", "squeeze"})
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 

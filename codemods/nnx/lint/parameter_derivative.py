@@ -13,16 +13,17 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 _GRADIENTS = ("grad", "value_and_grad", "jacfwd", "jacrev", "jacobian")
 _WRAPPERS = frozenset({"jit", "vmap", "pmap", "checkpoint"})
-_PARAMS = re.compile(r"^(\w+_)?(params?|parameters|weights|theta|thetas|variables|w)(_\w+)?$", re.I)
+_PARAMS = pattern(r"^(\w+_)?(params?|parameters|weights|theta|thetas|variables|w)(_\w+)?$", re.I)
 _COORDINATES = frozenset("xyztrs")  # what equations have derivatives by, whatever the argument is called
-_BY = re.compile(r"^(?:grad_)?(?P<of>d2?_?[a-z]\w*?)_?d_?(?P<by>[a-z][a-z0-9]*?)2?$", re.I)
-_INDEXED = re.compile(r"^(?P<of>\w+?)_(?P<by>[a-z]+)$", re.I)
-_SHORT = re.compile(r"^(?P<of>[uvw])(?P<by>[xyzt]{1,2})$")
+_BY = pattern(r"^(?:grad_)?(?P<of>d2?_?[a-z]\w*?)_?d_?(?P<by>[a-z][a-z0-9]*?)2?$", re.I)
+_INDEXED = pattern(r"^(?P<of>\w+?)_(?P<by>[a-z]+)$", re.I)
+_SHORT = pattern(r"^(?P<of>[uvw])(?P<by>[xyzt]{1,2})$")
 _SOLUTIONS = frozenset({"u", "v", "y", "psi", "phi", "f", "n", "h", "rho", "temp"})
-_NETWORKS = re.compile(r"net|model|mlp|forward|apply|predict|solution|trial|ansatz|fn$|^f$|func|call", re.I)
+_NETWORKS = pattern(r"net|model|mlp|forward|apply|predict|solution|trial|ansatz|fn$|^f$|func|call", re.I)
 _DEPTH = 6
 
 
@@ -146,12 +147,12 @@ def _later(word: str, names: list[str], passed: list[str], function: str) -> str
     known = [one for one in (first, *passed[:1]) if _PARAMS.match(one)]
     of_model = bool(known) and (len(known) > 1 or not passed or passed[0] == "" or len(first) == 1)
     word = re.sub(r"_(fn|fun|func|f)$", "", word)
-    for pattern in (_BY, _INDEXED, _SHORT):
-        found = pattern.match(word)
+    for form in (_BY, _INDEXED, _SHORT):
+        found = form.match(word)
         if found is None:
             continue
         of, by = found["of"], found["by"]
-        if pattern is _BY:
+        if form is _BY:
             of = re.sub(r"^d2?_?", "", of)
         elif not of_model:
             continue

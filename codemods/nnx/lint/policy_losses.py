@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -12,11 +11,12 @@ from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import passed
 from codemods.nnx.lint.syntax import constant, keyword, root_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Param, Unknown, Value
 
 _CALLING = frozenset({"apply", "apply_fn"})
 # where only a part of the parameters is trained
-_PARTS = re.compile(rb"PathContains|DiffState|multi_transform|optax\.masked|set_to_zero")
+_PARTS = pattern(rb"PathContains|DiffState|multi_transform|optax\.masked|set_to_zero")
 _DEPTH = 6
 
 

@@ -14,13 +14,14 @@ from codemods.nnx.lint.places import in_test, shown
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import entry_word, inside, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_LOSS = re.compile(r"(^|_)(policy|actor|actor_critic|pg|reinforce|vpg|a2c|a3c|ppo)_(\w+_)?loss")
-_ANY_LOSS = re.compile(r"loss(_fn|_fun|_func|_function)?|\w+_loss_fn")
-_ASCENT = re.compile(rb"ascen[dt]|maximi[sz]|lambda \w+: ?-\w|negative\(|scale\((lr|learning|\d)", re.I)
-_TURNED = re.compile(r"neg|minus|objective|surrogate")
-_ADVANTAGE = re.compile(r"(\w+_)?(advantages?|advs?|returns?|rewards?_to_go)")
-_COSTS = re.compile(rb"(?<![a-z])(costs?|energy|energies|minimi[sz]e|tours?|lengths?_of)(?![a-z])", re.I)
+_LOSS = pattern(r"(^|_)(policy|actor|actor_critic|pg|reinforce|vpg|a2c|a3c|ppo)_(\w+_)?loss")
+_ANY_LOSS = pattern(r"loss(_fn|_fun|_func|_function)?|\w+_loss_fn")
+_ASCENT = pattern(rb"ascen[dt]|maximi[sz]|lambda \w+: ?-\w|negative\(|scale\((lr|learning|\d)", re.I)
+_TURNED = pattern(r"neg|minus|objective|surrogate")
+_ADVANTAGE = pattern(r"(\w+_)?(advantages?|advs?|returns?|rewards?_to_go)")
+_COSTS = pattern(rb"(?<![a-z])(costs?|energy|energies|minimi[sz]e|tours?|lengths?_of)(?![a-z])", re.I)
 _REDUCING = frozenset({"mean", "sum"})
 _PICKING = frozenset({"take_along_axis", "log_prob", "log_softmax", "squeeze", "sum"})
 _READS = ast.Name | ast.Attribute | ast.Subscript | ast.Call

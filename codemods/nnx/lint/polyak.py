@@ -12,10 +12,11 @@ from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Value
 
 # names of averages, and of what follows a model slowly
-AVERAGE = re.compile(r"(^|_)(ema|target|avg|average|averaged|teacher|shadow|polyak|slow)(_|$)", re.I)
+AVERAGE = pattern(r"(^|_)(ema|target|avg|average|averaged|teacher|shadow|polyak|slow)(_|$)", re.I)
 
 
 def misplaced_averages(context: Context) -> Iterator[tuple[CallEvent, str, str]]:

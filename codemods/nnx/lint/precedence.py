@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each
+from codemods.nnx.patterns import pattern
 
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_BITS = re.compile(r"(^|_)(bits?|flags|bitmask)(_|$)")
+_BITS = pattern(r"(^|_)(bits?|flags|bitmask)(_|$)")
 _SIGNS = {ast.BitAnd: "&", ast.BitOr: "|"}
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Item, Value
 
 # what makes arrays or copies of the Variables of a state; `is_leaf` goes with a map over Variables
-_PURE = re.compile(rb"pure|is_leaf|map_state|flat_state|deepcopy|raw_value")
+_PURE = pattern(rb"pure|is_leaf|map_state|flat_state|deepcopy|raw_value")
 
 
 def may_be_pure(context: Context, value: Value, scope: Scope) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,6 +15,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence, Unknown, Value
 
 _METHODS = {"+": "add", "-": "subtract", "*": "multiply", "maximum": "max", "minimum": "min"}
@@ -152,9 +152,7 @@ def _several(context: Context, index: Value, scope: Scope) -> bool:
 
 
 # what counts how often something comes
-_COUNTS = re.compile(
-    r"(^|_)(counts?|cnts?|counter|hist(ogram)?|freqs?|frequenc(y|ies)|occurrences|tally|visits?)(_|\d*$)"
-)
+_COUNTS = pattern(r"(^|_)(counts?|cnts?|counter|hist(ogram)?|freqs?|frequenc(y|ies)|occurrences|tally|visits?)(_|\d*$)")
 
 
 def _counted(context: Context, event: CallEvent, array: Value, index: Value, operation: str, other: ast.expr) -> bool:

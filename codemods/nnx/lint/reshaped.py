@@ -16,9 +16,10 @@ from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
 
-_HEADS = re.compile(r"(^|_)(n_?|num_?)?(heads?|groups)$|^(h|nh|H)$", re.I)
+_HEADS = pattern(r"(^|_)(n_?|num_?)?(heads?|groups)$|^(h|nh|H)$", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -19,11 +18,12 @@ from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, kin
 from codemods.nnx.lint.traced import COMPILED, function_of
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value
 
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _SHAPES = frozenset({"jax.eval_shape", "flax.nnx.eval_shape", "flax.nnx.get_abstract_model", "jax.make_jaxpr"})
-_MODE = re.compile("stochastic|determin|training|is_train|eval|debug|test")
+_MODE = pattern("stochastic|determin|training|is_train|eval|debug|test")
 _MAKING = ("init", "make", "build", "create", "setup", "reset", "from", "load", "restore", "example", "dummy")
 
 
@@ -63,7 +63,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-_ANEW = re.compile(
+_ANEW = pattern(
     r"step|train|loss|sampl|generat|augment|noise|noisy|drop|forward|rollout|call|act|polic|predict|updat|appl|perturb|"
     r"draw|decod|encod|body|scan|loop|explor|attention|layer|block"
 )
@@ -155,7 +155,7 @@ def key_anew(context: Context, node: ast.AST) -> bool:
     )
 
 
-_EVALUATING = re.compile(r"_*(eval|valid|test_)")
+_EVALUATING = pattern(r"_*(eval|valid|test_)")
 
 
 def _outermost(function: FunctionFacts) -> FunctionFacts:
@@ -204,7 +204,7 @@ _LAYERS = frozenset(
 )  # fmt: skip
 
 
-_INITIALIZER = re.compile(r"normal|uniform|variance|orthogonal|glorot|xavier|lecun|kaiming|he_")
+_INITIALIZER = pattern(r"normal|uniform|variance|orthogonal|glorot|xavier|lecun|kaiming|he_")
 
 
 def _stands_in(context: Context, event: CallEvent) -> bool:
@@ -332,7 +332,7 @@ def _of_call(context: Context, event: CallEvent, function: FunctionFacts, depth:
     )
 
 
-_FIRST = re.compile(r"init|hasattr|getattr|\bNone\b|\bnot in\b|first|built|setup|created|cache|debug")
+_FIRST = pattern(r"init|hasattr|getattr|\bNone\b|\bnot in\b|first|built|setup|created|cache|debug")
 
 
 def _local(event: CallEvent) -> bool:
@@ -381,8 +381,8 @@ def _often(context: Context, function: FunctionFacts) -> bool:
     return function.name == "__call__" or "flax.nnx.Module" in context.flow.classes.mro(owner)[1]
 
 
-_WHOLE = re.compile(r"(^|_)(fit|train|training|run|main|solve|optimi[sz]e|simulate)\d*(_|$)")
-_PART = re.compile(r"step|epoch|batch|iter|update|loss|forward|grad|body")
+_WHOLE = pattern(r"(^|_)(fit|train|training|run|main|solve|optimi[sz]e|simulate)\d*(_|$)")
+_PART = pattern(r"step|epoch|batch|iter|update|loss|forward|grad|body")
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "flax.nnx.scan", "flax.nnx.while_loop",
                      "flax.nnx.fori_loop"})  # fmt: skip
 
@@ -452,7 +452,7 @@ def _abstract(context: Context, call: ast.Call, scope: Scope) -> bool:
     return value is not None and context.flow.calls.callee_name(context.flow.here(value, scope)) in _SHAPES
 
 
-_CARRY = re.compile(r"(^|_)init(ial|ialize)?_(carry|states?|hidden|memory)(_|$)")
+_CARRY = pattern(r"(^|_)init(ial|ialize)?_(carry|states?|hidden|memory)(_|$)")
 
 
 def _carry(call: ast.Call) -> bool:

@@ -18,14 +18,15 @@ from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Value
 
 _NEAREST = 2.0**-25  # one minus this is one in float32
 _LOGS = frozenset({"log", "log2", "log10"})
 _OF_ONE = frozenset({"arctanh", "atanh", "logit", "erfinv", "erf_inv", "ndtri"})  # infinite at one
 _HOMES = ("jax.numpy.", "jax.lax.", "jax.scipy.special.")
-_DOUBLE = re.compile(rb"x64|float64")
-_SMALL = re.compile(rb"\de-?0*(?:-8|-9|-[1-9]\d)\b|\.0000000|finfo", re.I)
+_DOUBLE = pattern(rb"x64|float64")
+_SMALL = pattern(rb"\de-?0*(?:-8|-9|-[1-9]\d)\b|\.0000000|finfo", re.I)
 _DEPTH = 4
 
 

@@ -18,12 +18,13 @@ from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, formula_of, in_test
 from codemods.nnx.lint.rounded_counts import rounded_counts
 from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Function, Ref, Unknown, Value
 
 _SMALL = 1e-3  # a step of Adam, beside which a weight of 0.5 is more than 256 times as large
 _SLOW = 0.01  # the greatest share of the new weights in a slow average
 # where rounding is made up for, or another copy is kept
-_MENDED = re.compile(rb"master|stochastic.?round|kahan|compensat|fp32_params|params_fp32|full_precision", re.I)
+_MENDED = pattern(rb"master|stochastic.?round|kahan|compensat|fp32_params|params_fp32|full_precision", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

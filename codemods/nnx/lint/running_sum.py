@@ -14,8 +14,9 @@ from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_COUNT = re.compile(r"^n$|^n_|num|count|size|steps?$|tokens?$|time|elapsed", re.I)
+_COUNT = pattern(r"^n$|^n_|num|count|size|steps?$|tokens?$|time|elapsed", re.I)
 _PLAIN = frozenset({"len", "int", "float", "max", "ceil"})
 _NUMBER = frozenset({"float", "item", "device_get", "array", "asarray"})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,22 +14,23 @@ from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import callers_of, in_test, shown
 from codemods.nnx.lint.rngs_in_call import key_anew
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Value
 
 _SEEDING = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 # what is made once, or the same on purpose
-_ONCE = re.compile(
+_ONCE = pattern(
     r"(^|_)(init\w*|make|create|build|setup|set|load|data\w*|main|demo|example\w*|run|generate|get|dummy|fake|mock|synthetic|"
     r"profile|bench\w*|tune\w*|sweep\w*|measure\w*|prepare|random|sample_input\w*|spec\w*|config\w*)(_|$)"
 )
 # what is run as a whole, with a key by default so that it can be run again
 _WHOLE = frozenset({"fit", "train", "solve", "optimize", "optimise", "minimize", "minimise"})
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map"})
-_SHOWING = re.compile(
+_SHOWING = pattern(
     r"(^|[._])(plt|plot\w*|imshow|savefig|imsave|image_grid|make_grid|save_image\w*|fromarray|wandb)([._]|$)"
 )
 _DEPTH = 3
-_SCRIPT = re.compile(r"main|run")
+_SCRIPT = pattern(r"main|run")
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -18,9 +18,10 @@ from codemods.nnx.lint.same_seed import SEEDS
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.timing import starts
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Const
 
-_MEASURING = re.compile(
+_MEASURING = pattern(
     r"bench|time|timing|profil|warm|determin|reproduc|repeat|speed|latency|check|same|equal|(^|_)test", re.I
 )
 

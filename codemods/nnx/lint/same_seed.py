@@ -22,11 +22,12 @@ from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Unknown, Value
 
 #: Where a file speaks of these, the mode of a model may be set elsewhere
 MODES = (b".eval(", b"deterministic", b"set_attributes", b".view(")
-_KEYS = re.compile(r"(rng_?)?key|seed|rng")
+_KEYS = pattern(r"(rng_?)?key|seed|rng")
 #: What makes streams or a key of a number.
 SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
@@ -162,7 +163,7 @@ def _never_split(context: Context) -> Iterator[Finding]:
                 )
 
 
-_SPLITTING = re.compile(r"split|fork|rngs")
+_SPLITTING = pattern(r"split|fork|rngs")
 
 
 def _plain_streams(context: Context, value: Value, call: CallEvent) -> bool:
@@ -371,7 +372,7 @@ def _copied_keys(context: Context) -> Iterator[Finding]:
 
 
 # what begins with the same weights on all devices
-_INIT = re.compile(r"(^|_)(init\w*|setup|(create|make|build|new)_(\w+_)?(state|params|model|variables|weights))(_|$)")
+_INIT = pattern(r"(^|_)(init\w*|setup|(create|make|build|new)_(\w+_)?(state|params|model|variables|weights))(_|$)")
 
 
 def _own_keys(context: Context, event: CallEvent) -> bool:

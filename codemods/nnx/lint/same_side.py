@@ -16,15 +16,16 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, position, resolved, shown
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Free, Function, Item, Param, Ref, Sequence, Value
 
-_WORDS = re.compile(rb"discrim|critic|generator|fake|advers|\bgan\b", re.I)
+_WORDS = pattern(rb"discrim|critic|generator|fake|advers|\bgan\b", re.I)
 # where a gradient may be followed upwards
-_UPWARDS = re.compile(
+_UPWARDS = pattern(
     rb"lambda (\w+): *-\1\b|ascent|maximi[sz]e|jnp\.negative|operator\.neg|\.scale\(|reversal|\(-(lr|learning_rate)\b",
     re.I,
 )
-_FAKE = re.compile(r"fake|(^|_)gen(_|$|erated)|synth|(^|_)samples?(_|$)", re.I)
+_FAKE = pattern(r"fake|(^|_)gen(_|$|erated)|synth|(^|_)samples?(_|$)", re.I)
 _HOMES = ("jax.numpy.", "jax.nn.", "flax.nnx.", "jax.lax.")
 _REDUCED = frozenset({"mean", "sum"})
 _RISING = frozenset({"softplus", "log_sigmoid", "sigmoid", "relu", "log", "exp", "tanh", "elu", "squeeze"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,10 +14,11 @@ from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.orbax_calls import checkpointer_calls
 from codemods.nnx.lint.partial_split import held_besides
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Item, Mapping, Ref, Sequence
 
 # where a project says one of these, the statistics may be kept another way
-_ELSEWHERE = re.compile(
+_ELSEWHERE = pattern(
     rb"BatchStat|batch_stats|pretrained|transfer|backbone|fine_?tun|to_tree|nnx\.variables|running_mean"
 )
 _SAVING = {

@@ -17,10 +17,11 @@ from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Choice, Const, Param, Sequence, Unknown, Value
 
 _ARRAYS = ("jax.numpy.", "jax.nn.", "jax.random.", "flax.nnx.relu", "flax.nnx.gelu", "flax.nnx.softmax")
-_CARRY = re.compile(r"^_|carry|carries|final|last|state|init|new|end|next|result|^h\d?$|^c$", re.I)
+_CARRY = pattern(r"^_|carry|carries|final|last|state|init|new|end|next|result|^h\d?$|^c$", re.I)
 _SEVERAL = frozenset({"split", "array_split", "meshgrid", "unstack", "histogram", "unique", "divmod", "frexp", "modf",
                       "broadcast_arrays", "nonzero", "where"})  # fmt: skip
 

@@ -18,18 +18,19 @@ from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test, position
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
 
 # what makes a first carry, with the place of the shape
 _MAKING = {"zeros": 0, "ones": 0, "full": 0, "empty": 0, "broadcast_to": 1, "normal": 1, "tile": 1}
-_CELL = re.compile(r"cell|gru|lstm|rnn", re.I)
+_CELL = pattern(r"cell|gru|lstm|rnn", re.I)
 # what a docstring says of arrays with the examples first: `(batch, time, features)`
-_BATCH_FIRST = re.compile(
+_BATCH_FIRST = pattern(
     r"[(\[]\s*(batch(_?size)?|b|n|n_?batch|num_examples|examples)\s*,\s*(t|time|times|seq\w*|steps|length|l|s|timesteps|"
     r"time_?steps|n_?steps|num_?steps)\b",
     re.I,
 )
-_TIME_FIRST = re.compile(r"[(\[]\s*(t|time|times|seq\w*|steps|length|timesteps|time_?steps)\s*,|time.?major", re.I)
+_TIME_FIRST = pattern(r"[(\[]\s*(t|time|times|seq\w*|steps|length|timesteps|time_?steps)\s*,|time.?major", re.I)
 _DEPTH = 4
 
 
@@ -117,7 +118,7 @@ def _described(context: Context, scanned: Value, scope: Scope) -> bool:
     return said or (arrays == [scanned.name] and len(near) == 1 and re.search(r"return", near[0], re.I) is None)
 
 
-_WEIGHTS = re.compile(r"param|theta|weights|self|cell|model|key|rng|config|cfg|^p$|^w$", re.I)
+_WEIGHTS = pattern(r"param|theta|weights|self|cell|model|key|rng|config|cfg|^p$|^w$", re.I)
 
 
 def _recurrent(context: Context, body: Body) -> bool:

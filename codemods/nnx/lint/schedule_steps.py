@@ -17,6 +17,7 @@ from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
 _WORD = "warmup_cosine_decay_schedule"
@@ -69,9 +70,7 @@ def _without_warmup(context: Context, event: CallEvent) -> bool:
     return ast.unparse(whole.right) in same and _ROUNDS_OF_ALL.search(entry_word(whole.left)) is not None
 
 
-_ROUNDS_OF_ALL = re.compile(
-    r"^(num|total|max|n|train|training|all|t)_?.*(steps|iters|iterations|updates)$|^total$", re.I
-)
+_ROUNDS_OF_ALL = pattern(r"^(num|total|max|n|train|training|all|t)_?.*(steps|iters|iterations|updates)$|^total$", re.I)
 
 
 def _epochs(context: Context) -> Iterator[Finding]:
@@ -143,11 +142,11 @@ def _injected(context: Context, source: Bound, callee: Call) -> bool:
 
 
 _DEPTH = 4
-_EPOCHS = re.compile(r"(^|_)(num_)?epochs?$|(^|_)n_epochs$")
-_BATCHES = re.compile(r"(^|_)(batches|steps|iters|iterations)_(per|in)_epoch$|^(num|n)_batches$")
-_SMALL = re.compile(r"(^|_)micro_?(batches|steps)$")
-_ROUNDS = re.compile(r"^((num|total|max|n|train|training)_)*(steps|iters|iterations)$")
-_LARGE = re.compile(r"accum|update|macro|effective|optim")
+_EPOCHS = pattern(r"(^|_)(num_)?epochs?$|(^|_)n_epochs$")
+_BATCHES = pattern(r"(^|_)(batches|steps|iters|iterations)_(per|in)_epoch$|^(num|n)_batches$")
+_SMALL = pattern(r"(^|_)micro_?(batches|steps)$")
+_ROUNDS = pattern(r"^((num|total|max|n|train|training)_)*(steps|iters|iterations)$")
+_LARGE = pattern(r"accum|update|macro|effective|optim")
 
 
 def _per_batch(context: Context, node: ast.expr, every: str, scope: Scope) -> bool:
@@ -202,7 +201,7 @@ def _taken_singly(context: Context, name: str) -> bool:
     )
 
 
-_STEP = re.compile(r"step|update")
+_STEP = pattern(r"step|update")
 
 
 def _updates_within(loop: ast.For, epochs: ast.expr) -> bool:

@@ -17,6 +17,7 @@ from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import callers_of, each, foreign, in_test, kinds_of, passed, position, scopes
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import (
     Attr,
@@ -33,16 +34,14 @@ from codemods.nnx.values import (
     of_display,
 )
 
-_COPY = re.compile(
+_COPY = pattern(
     r"(^|_)(target|ema|best|backup|snapshot|old|prev|previous|initial|frozen|teacher|averaged|polyak|copy)(_|$)", re.I
 )
 
 # what people call models: a cheap test before the value is asked for
-_MODEL = re.compile(
-    r"model|net|online|polic|critic|actor|student|module|encoder|decoder|agent|head|\bq_?|unet|vae", re.I
-)
+_MODEL = pattern(r"model|net|online|polic|critic|actor|student|module|encoder|decoder|agent|head|\bq_?|unet|vae", re.I)
 # what an optimizer or a loss is about is called a target too, and is no target network
-_TRAINED = re.compile(
+_TRAINED = pattern(
     r"(^|_)(opt|optim|optimi[sz](er|ed|ation)|train|training|trained|loss|grad|attack)_target(_|$)", re.I
 )
 _NAMED = (Param, Free, Attr, Call, Item, Choice, Unknown)  # what a variable or an attribute may hold
@@ -102,7 +101,7 @@ def _adapted(context: Context) -> Iterator[Finding]:
                 yield _no_copy(context, target.id, source, scope)
 
 
-_ADAPTED = re.compile(r"^((task|inner)_?(model|net|learner|policy)|(fast|adapted|cloned)(_\w+)?|learner)$", re.I)
+_ADAPTED = pattern(r"^((task|inner)_?(model|net|learner|policy)|(fast|adapted|cloned)(_\w+)?|learner)$", re.I)
 
 
 def _changed(context: Context, name: str, scope: Scope) -> bool:

@@ -16,6 +16,7 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call
 
 _LOSSES = ("softmax_cross_entropy_with_integer_labels", "softmax_cross_entropy")
@@ -23,13 +24,13 @@ _LAYERS = frozenset({"flax.nnx.MultiHeadAttention", "flax.linen.MultiHeadAttenti
                      "flax.linen.MultiHeadDotProductAttention"})  # fmt: skip
 _FUNCTIONS = frozenset(f"{home}.dot_product_attention" for home in ("flax.nnx", "jax.nn"))
 # where a model speaks of these, it may hide the future in another way, or attend over something else
-_ELSEWHERE = re.compile(
+_ELSEWHERE = pattern(
     rb"causal|\btril|\btriu|decode\s*=\s*True|look_?ahead|subsequent|autoregressive_mask|prefix|bidirectional"
     rb"|local_window|pairwise_fn|future",
     re.I,
 )
 _SOFTMAX = frozenset({"jax.nn.softmax", "flax.nnx.softmax"})
-_TURNING = re.compile(r"swapaxes|moveaxis|transpose|rearrange|\.T\b")
+_TURNING = pattern(r"swapaxes|moveaxis|transpose|rearrange|\.T\b")
 _CLASSES = 40
 
 
@@ -264,9 +265,7 @@ def _scores(context: Context, node: ast.expr, scope: Scope) -> bool:
 _PRODUCTS = frozenset({"bqhd,bkhd->bhqk", "bthd,bshd->bhts", "bihd,bjhd->bhij", "bqd,bkd->bqk", "btd,bsd->bts",
                        "bid,bjd->bij", "bhqd,bhkd->bhqk", "bhtd,bhsd->bhts", "bhid,bhjd->bhij",
                        "...qhd,...khd->...hqk"})  # fmt: skip
-_KEYS = re.compile(
-    r"swapaxes\((\w+, )?(-1, -2|-2, -1|1, 2|2, 3)\)$|\.mT$|transpose\(\(?0, (2, 1|1, 3, 2|2, 3, 1)\)?\)$"
-)
+_KEYS = pattern(r"swapaxes\((\w+, )?(-1, -2|-2, -1|1, 2|2, 3)\)$|\.mT$|transpose\(\(?0, (2, 1|1, 3, 2|2, 3, 1)\)?\)$")
 
 _BAD = """\
 import jax.numpy as jnp

@@ -15,12 +15,13 @@ from codemods.nnx.lint.places import foreign, formula_of, in_test, written
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
 _HOMES = ("optax.", "jax.nn.", "flax.nnx.", "jax.scipy.special.")
-_CONTRASTIVE = re.compile(r"contrast|nt_?xent|info_?nce|simclr|\bpos(itive)?s?\b|negatives?", re.I)
+_CONTRASTIVE = pattern(r"contrast|nt_?xent|info_?nce|simclr|\bpos(itive)?s?\b|negatives?", re.I)
 # what takes the diagonal out, or says that it may stay
-_DIAGONAL = re.compile(r"\beye\b|identity|mask|fill_diagonal|diag_indices|tril|triu|\binf\b|1e9|attention", re.I)
+_DIAGONAL = pattern(r"\beye\b|identity|mask|fill_diagonal|diag_indices|tril|triu|\binf\b|1e9|attention", re.I)
 _LOSS = "softmax_cross_entropy_with_integer_labels"
 _DEPTH = 5
 

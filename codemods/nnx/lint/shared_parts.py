@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Value
 
 #: What trees of arrays are called; other parts of a state are functions, numbers and texts.
-_ARRAYS = re.compile(r"(^|_)(params?|parameters|weights|variables|opt_state|batch_stats)(_|$)")
+_ARRAYS = pattern(r"(^|_)(params?|parameters|weights|variables|opt_state|batch_stats)(_|$)")
 #: Functions that make a state out of trees of arrays, which they do not copy.
 _MAKING = frozenset({"create"})
 

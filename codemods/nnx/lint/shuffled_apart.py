@@ -14,17 +14,18 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, written
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Param, Value
 
 _ORDERING = ("permutation", "shuffle", "permuted", "choice", "randint", "integers")
 _PLACES = frozenset({"randint", "integers"})
-_EXAMPLES = re.compile(
+_EXAMPLES = pattern(
     r"(?<![A-Za-z])(xs?|inputs?|images?|imgs?|features?|feats?|data|examples?|samples?|texts?|tokens?|points?|rows?|"
     r"sequences?|seqs?|sentences?|windows?|documents?|docs?|questions?|observations?|photos?|clips?|covariates?)"
     r"(?![A-Za-z])",
     re.I,
 )
-_LABELS = re.compile(
+_LABELS = pattern(
     r"(?<![A-Za-z])(ys?|targets?|labels?|classes|outputs?|answers?|tags?|ratings?|outcomes?|responses?|actions?)"
     r"(?![A-Za-z])",
     re.I,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -18,11 +17,12 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, foreign, in_test, position, written
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Each, Item, Param, Sequence, Unknown, Value
 
 _LOSSES = ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy")
-_NARROW = re.compile(rb"(?:Linear|Dense)\([^()]*\b1\b")  # a cheap test for layers with one feature
-_DEFAULT = re.compile(rb"\w(?:: *int)? *= *1 *[,)]")  # and for a width that is an argument
+_NARROW = pattern(rb"(?:Linear|Dense)\([^()]*\b1\b")  # a cheap test for layers with one feature
+_DEFAULT = pattern(rb"\w(?:: *int)? *= *1 *[,)]")  # and for a width that is an argument
 _AVERAGES = frozenset({"mean", "sum", "average"})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,14 +14,15 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import outermost_loop
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
 from codemods.nnx.state.aliases import aliases_of
 from codemods.nnx.values import Attr, Call, Const, Item, Param, of_display
 
-_PROMISES = re.compile(r"(^|_)(best|backup|snapshot|saved|initial|init|old|prev|previous|before|frozen)(_|$)")
+_PROMISES = pattern(r"(^|_)(best|backup|snapshot|saved|initial|init|old|prev|previous|before|frozen)(_|$)")
 
 
-_COPIES = re.compile(r"copy|clone|pure|tree.*map|device_get|asarray")
+_COPIES = pattern(r"copy|clone|pure|tree.*map|device_get|asarray")
 
 
 def _check(context: Context) -> Iterator[Finding]:

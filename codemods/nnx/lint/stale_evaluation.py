@@ -14,15 +14,16 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, kinds_of
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
-_EVALUATED = re.compile(
+_EVALUATED = pattern(
     r"^(eval\w*|val|valid\w*|test)_(model|params|parameters|state|net|network|policy|variables|weights|agent|module)$"
 )
-_TRAINED = re.compile(r"(^|_)(params|parameters|state|variables|weights|model|agent|train_state|ts)(_|$)", re.I)
-_KEPT = re.compile(r"teacher|target|ref|frozen|old|init|base|prior|orig|before|pretrain|anchor|template", re.I)
-_HELD_OUT = re.compile(r"(x|y|X)?_?(test|val|valid|validation|eval|held_?out)(_|$)")
-_EVALUATING = re.compile(r"(^|_)(eval\w*|accuracy|valid\w*|acc|test)(_|$)", re.I)
+_TRAINED = pattern(r"(^|_)(params|parameters|state|variables|weights|model|agent|train_state|ts)(_|$)", re.I)
+_KEPT = pattern(r"teacher|target|ref|frozen|old|init|base|prior|orig|before|pretrain|anchor|template", re.I)
+_HELD_OUT = pattern(r"(x|y|X)?_?(test|val|valid|validation|eval|held_?out)(_|$)")
+_EVALUATING = pattern(r"(^|_)(eval\w*|accuracy|valid\w*|acc|test)(_|$)", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

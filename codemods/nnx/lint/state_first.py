@@ -14,12 +14,13 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.polyak import misplaced_averages
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item
 
-_STATE = re.compile(r"state", re.I)
-_GRADIENTS = re.compile(r"grad", re.I)
-_PARAMS = re.compile(r"\w*(params|weights)", re.I)
-_UPDATES = re.compile(r"update|delta|step", re.I)
+_STATE = pattern(r"state", re.I)
+_GRADIENTS = pattern(r"grad", re.I)
+_PARAMS = pattern(r"\w*(params|weights)", re.I)
+_UPDATES = pattern(r"update|delta|step", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -16,12 +16,13 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign, in_test, scopes, written
 from codemods.nnx.lint.syntax import constant, entry_word, names_in, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Each, Item, Param, Sequence, Value
 
-_STEP = re.compile(r"^(dt|d_t|delta_?t|time_?step|step_?size|h)$", re.I)
-_DIFFUSION = re.compile(r"^(sigmas?|sig|vol|volatility|diffusion|diff_coeff?|g_?t?|std)$", re.I)
-_BROWNIAN = re.compile(r"^(d_?[wb](_?t)?|brownian\w*|wiener\w*)$", re.I)
-_MOVING = re.compile(rb"leap_?frog|verlet|hamilton|hmc|momentum|velocit|symplectic", re.I)
+_STEP = pattern(r"^(dt|d_t|delta_?t|time_?step|step_?size|h)$", re.I)
+_DIFFUSION = pattern(r"^(sigmas?|sig|vol|volatility|diffusion|diff_coeff?|g_?t?|std)$", re.I)
+_BROWNIAN = pattern(r"^(d_?[wb](_?t)?|brownian\w*|wiener\w*)$", re.I)
+_MOVING = pattern(rb"leap_?frog|verlet|hamilton|hmc|momentum|velocit|symplectic", re.I)
 _NORMAL = "jax.random.normal"
 _DEPTH = 4
 _TERMS = 6
@@ -277,7 +278,7 @@ def _half(change: ast.expr) -> str | None:
     return forces[0] if halved and len(forces) == 1 else None
 
 
-_LENGTH = re.compile(r"^(dt|d_t|delta_?t|time_?step|step_?size|h|eps|epsilon|step|tau|mass|m|inv_m(ass)?)$", re.I)
+_LENGTH = pattern(r"^(dt|d_t|delta_?t|time_?step|step_?size|h|eps|epsilon|step|tau|mass|m|inv_m(ass)?)$", re.I)
 
 
 def _numerators(node: ast.expr) -> list[ast.expr]:

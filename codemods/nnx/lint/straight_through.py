@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -14,6 +13,7 @@ from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Item, Ref, Sequence, Unknown, Value
 
 _STOP = "jax.lax.stop_gradient"
@@ -73,7 +73,7 @@ def blocked(context: Context, flat: Callable[[ast.expr, Scope], bool]) -> Iterat
 
 
 _TARGETS = frozenset({"labels", "label", "targets", "target", "y_true"})
-_LOSS = re.compile(r"(^|_)(loss|l2|mse|mae|huber|entropy|error|divergence)(_|$)")
+_LOSS = pattern(r"(^|_)(loss|l2|mse|mae|huber|entropy|error|divergence)(_|$)")
 
 
 def _aimed_at(context: Context, scope: Scope, stop: ast.Call) -> bool:
@@ -140,7 +140,7 @@ def _lost(event: CallEvent) -> bool:
     return any(isinstance(one, ast.expr) and _CALLED.search(last_word(one)) is not None for one in targets)
 
 
-_CALLED = re.compile(r"loss|commit")
+_CALLED = pattern(r"loss|commit")
 
 
 def _compared(context: Context, event: CallEvent) -> tuple[ast.expr, ast.expr] | None:

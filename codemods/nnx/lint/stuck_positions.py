@@ -15,6 +15,7 @@ from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Unknown, Value
 
 _SAME = frozenset({"broadcast_to", "expand_dims", "reshape", "tile", "asarray"})
@@ -74,7 +75,7 @@ def _sliced(context: Context) -> Iterator[Finding]:
             )
 
 
-_POSITIONS = re.compile(r"(^|_)(pos|wpe|position)", re.I)
+_POSITIONS = pattern(r"(^|_)(pos|wpe|position)", re.I)
 
 
 def _length(size: Value) -> bool:
@@ -149,7 +150,7 @@ def _continues(context: Context, function: FunctionFacts) -> bool:
     )
 
 
-_CACHE = re.compile(r"(^|_)(kv|cached?|past|prev)(_|$)|kv_?cache", re.I)
+_CACHE = pattern(r"(^|_)(kv|cached?|past|prev)(_|$)|kv_?cache", re.I)
 
 
 def _first_word(call: ast.Call) -> str:

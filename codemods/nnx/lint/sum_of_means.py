@@ -16,17 +16,16 @@ from codemods.nnx.lint.summed_twice import summed_twice
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import gradient
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Const, Item, Mapping, Value
 
 _MEANS = frozenset({"mean", "average", "nanmean"})
 # divisions by how many devices, shards or examples there are, wherever they stand
-_BY_COUNT = re.compile(
+_BY_COUNT = pattern(
     rb"(?:/|\bdivide\(.*,)\s*(?:[\w.]+\.)?\w*(?:dev|shard|replica|world|mesh|axis_size|process|batch)", re.I
 )
 # axes along which there is something else on each device, not other examples
-_OTHER = re.compile(
-    r"task|ensemble|member|model|expert|stage|pipe|tensor|head|feature|population|agent|^[ptem]p$", re.I
-)
+_OTHER = pattern(r"task|ensemble|member|model|expert|stage|pipe|tensor|head|feature|population|agent|^[ptem]p$", re.I)
 _COUNTS = frozenset({"axis_size", "device_count", "local_device_count", "process_count", "divide", "true_divide"})
 
 

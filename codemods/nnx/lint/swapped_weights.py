@@ -17,10 +17,11 @@ from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved
 from codemods.nnx.lint.polyak import AVERAGE
 from codemods.nnx.lint.syntax import argument, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
-_OF_GRADIENTS = re.compile(r"momentum|velocity|grad|trace", re.I)  # which may forget as fast as they like
-_DECAY = re.compile(r"(^|_)decay(_rate)?$", re.I)
+_OF_GRADIENTS = pattern(r"momentum|velocity|grad|trace", re.I)  # which may forget as fast as they like
+_DECAY = pattern(r"(^|_)decay(_rate)?$", re.I)
 _LITTLE = 0.1  # the weight that no average gives what it has
 _USUAL = 0.99  # for a decay of which the number is not known
 

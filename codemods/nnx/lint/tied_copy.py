@@ -14,13 +14,14 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, resolved
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
 _TURNING = frozenset({"transpose", "swapaxes", "matrix_transpose"})
 # what people say where two matrices only begin alike
-_APART = re.compile(r"unti|not tie|independ|separate|cop(y|ies)|initiali|start|beg[iau]n", re.I)
+_APART = pattern(r"unti|not tie|independ|separate|cop(y|ies)|initiali|start|beg[iau]n", re.I)
 
-_UNTIED = re.compile(r"unti(e|ed)\b|unti(e|ed)(?=[A-Z_])|not (be )?tied", re.I)
+_UNTIED = pattern(r"unti(e|ed)\b|unti(e|ed)(?=[A-Z_])|not (be )?tied", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

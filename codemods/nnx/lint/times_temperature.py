@@ -15,10 +15,11 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, foreign, in_test, position, written
 from codemods.nnx.lint.syntax import argument, entry_word, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Item, Param
 
-_TEMPERATURE = re.compile(r"^(\w+_)?temp(erature)?$", re.I)
-_INVERSE = re.compile(r"inv|beta|recip", re.I)
+_TEMPERATURE = pattern(r"^(\w+_)?temp(erature)?$", re.I)
+_INVERSE = pattern(r"inv|beta|recip", re.I)
 _DEPTH = 5
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, jit_of, scopes
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Function, Param
 
 _CLOCKS = frozenset(
@@ -99,9 +99,9 @@ def _called_before(context: Context, scope: Scope, start: int, end: ast.expr) ->
     )
 
 
-_TO_COMPILE = re.compile(r"compil|warm|tracing")
-_WITHOUT = re.compile(r"exclud|without|after|already|post|w/o|\bno\b|\bnot\b|pre-?compiled|minus")
-_ENDS = re.compile(r"[,;|\n]")
+_TO_COMPILE = pattern(r"compil|warm|tracing")
+_WITHOUT = pattern(r"exclud|without|after|already|post|w/o|\bno\b|\bnot\b|pre-?compiled|minus")
+_ENDS = pattern(r"[,;|\n]")
 
 
 def _of_compiling(context: Context, scope: Scope, node: ast.BinOp) -> bool:
@@ -144,8 +144,8 @@ def _tells(text: str) -> bool:
     return bool(_TO_COMPILE.search(text.lower())) and not _WITHOUT.search(text.lower())
 
 
-_INTENDED = re.compile(r"dispatch|enqueue|launch|overhead|async|submit|queu")
-_COMPILING = re.compile(r"compil|trac(e|ing)|lower|warm|first|jit_")
+_INTENDED = pattern(r"dispatch|enqueue|launch|overhead|async|submit|queu")
+_COMPILING = pattern(r"compil|trac(e|ing)|lower|warm|first|jit_")
 
 
 def _meant(context: Context, scope: Scope, read: ast.Call) -> bool:

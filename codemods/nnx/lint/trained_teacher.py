@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
@@ -13,15 +12,16 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.whole_gradient import PARAM, losses_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
 #: What a part is called that a training leaves as it is.
-_KEPT = re.compile(r"^(_?teacher|frozen|reference|ref)(_?(model|net|network|policy|encoder|backbone|module))?$")
+_KEPT = pattern(r"^(_?teacher|frozen|reference|ref)(_?(model|net|network|policy|encoder|backbone|module))?$")
 # where a project says one of these, the part may be kept, or it is moved in another way
-_ELSEWHERE = re.compile(
+_ELSEWHERE = pattern(
     rb"set_to_zero|multi_transform|\bmasked\(|\bfreeze\(|stop_gradient|incremental_update|\bnnx\.update\(|polyak|\bema"
     rb"|_ema\b|nnx\.Variable\b|map_state|\bdetach\b"
 )
-_LABELS = re.compile(r"^(y|ys|y_true|labels?|targets?|answers?|gt|truth|onehot|one_hot)$|_labels?$|_targets?$|^y_")
+_LABELS = pattern(r"^(y|ys|y_true|labels?|targets?|answers?|gt|truth|onehot|one_hot)$|_labels?$|_targets?$|^y_")
 
 
 def trained_teachers(context: Context) -> Iterator[tuple[CallEvent, str, str]]:

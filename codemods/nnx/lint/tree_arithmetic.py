@@ -20,12 +20,13 @@ from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import each, may_be_state, scopes
 from codemods.nnx.nodes import every, last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Unknown, Value, of_display
 
 _OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.MatMult
 _DEPTH = 8
 # a cheap test: what people call trees of parameters
-_TREES = re.compile(
+_TREES = pattern(
     r"param|grad|weight|theta|update|veloc|mom|tree|acc|target|online|state|total|sum|ema|avg|mean|^[gpwmv]$", re.I
 )
 

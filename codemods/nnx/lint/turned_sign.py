@@ -11,11 +11,12 @@ from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Sequence, Value
 
-_RISING = re.compile(r"maximi[sz]|ascen[dt]", re.I)
-_LOSS = re.compile(r"loss|nll|neg|cost|err|mse|energy|residual|penalty|criterion|cross_entropy|divergence|misfit", re.I)
-_GAIN = re.compile(
+_RISING = pattern(r"maximi[sz]|ascen[dt]", re.I)
+_LOSS = pattern(r"loss|nll|neg|cost|err|mse|energy|residual|penalty|criterion|cross_entropy|divergence|misfit", re.I)
+_GAIN = pattern(
     r"reward|log_?p|log_?lik|likelihood|log_?den|density|elbo|utility|gain|score|fitness|evidence|profit|accuracy"
     r"|advantage|\badv|surrogate|objective|ratio\b|q_values?|entropy\b",
     re.I,

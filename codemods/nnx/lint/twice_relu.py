@@ -15,15 +15,14 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Function, Ref, Value
 
 _FIRST = frozenset({"jax.grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian"})
 # what a network is given, in contrast to its weights
-_INPUT = re.compile(
-    r"^(x|xs|t|z|y|s|r|q|xy|xt|tx|xyz|xyt|u|v|pos|positions?|coords?|points?|pts?|inputs?|state|x_?\w)$"
-)
-_WEIGHTS = re.compile(r"param|theta|weights|layers|variables|model|net|(^|_)(w|ws|b|phi|self|key|rngs?)(_|\d|$)", re.I)
-_ACTIVATION = re.compile(r"act|fn|func|nonlin|norm|phi|sigma|embed|feature|encod", re.I)
+_INPUT = pattern(r"^(x|xs|t|z|y|s|r|q|xy|xt|tx|xyz|xyt|u|v|pos|positions?|coords?|points?|pts?|inputs?|state|x_?\w)$")
+_WEIGHTS = pattern(r"param|theta|weights|layers|variables|model|net|(^|_)(w|ws|b|phi|self|key|rngs?)(_|\d|$)", re.I)
+_ACTIVATION = pattern(r"act|fn|func|nonlin|norm|phi|sigma|embed|feature|encod", re.I)
 _RELU = frozenset({"relu", "relu6"})
 # what is curved, or not known to be straight
 _CURVED = frozenset(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_WEIGHTS = re.compile(r"\b(Param|BatchStat|Rngs|rngs|Optimizer|ModelAndOptimizer)\b")
+_WEIGHTS = pattern(r"\b(Param|BatchStat|Rngs|rngs|Optimizer|ModelAndOptimizer)\b")
 
 
 def set_once(context: Context, cls: ClassFacts) -> bool:

@@ -16,14 +16,13 @@ from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence, Unknown, Value
 
-_WORDS = re.compile(rb"time\(\)|timestamp\(|time_ns\(|\b1[_\d]{9,}|\b1\.\d+e(9|12|15|18)\b|datetime64")
+_WORDS = pattern(rb"time\(\)|timestamp\(|time_ns\(|\b1[_\d]{9,}|\b1\.\d+e(9|12|15|18)\b|datetime64")
 # seconds of the years 2001 to 2040, and thousandths, millionths and so on of them
 _RANGES = tuple((9.8e8 * unit, 2.2e9 * unit) for unit in (1.0, 1e3, 1e6, 1e9))
-_NAMED = re.compile(
-    r"time|stamp|epoch|unix|date|clock|(^|_)(t|ts|dt|t0|start)(_|$)", re.I
-)  # in contrast to frequencies
+_NAMED = pattern(r"time|stamp|epoch|unix|date|clock|(^|_)(t|ts|dt|t0|start)(_|$)", re.I)  # in contrast to frequencies
 _CLOCKS = frozenset({"time.time", "time.time_ns"})
 _DATES = frozenset({"numpy.datetime64", "pandas.date_range", "pandas.to_datetime", "pandas.Timestamp"})
 _CONVERSIONS = {"jax.numpy.asarray": 1, "jax.numpy.array": 1}

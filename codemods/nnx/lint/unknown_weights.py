@@ -13,15 +13,16 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Function, Param, Sequence, Unknown, Value
 
-_WEIGHT = re.compile(
+_WEIGHT = pattern(
     r"log_?std|log_(sigma|scale|var|alpha|temp(erature)?)|kernel|weights?|bias|gamma|beta|cls(_token)?|class_token|pos|"
     r"mask_token|pos_emb(ed(ding)?s?)?|position(al)?_emb(ed(ding)?s?)?|pos_embedding|embeddings?|codebook|queries|"
     r"query_tokens|alpha|temperature|prototypes|centroids|(layer_|res(idual)?_|logit_|learned_)?(scale|gain|shift|slope)|"
     r"g_(in|out)|(layer|input|output)_(kernel|weights?|bias|gamma|beta)"
 )
-_SHORT = re.compile(r"[wWb]\d?|[wWb]_(in|out|q|k|v|o|x|h|xh|hh|hy|ih)")
+_SHORT = pattern(r"[wWb]\d?|[wWb]_(in|out|q|k|v|o|x|h|xh|hh|hy|ih)")
 _PLAIN = frozenset(
     {"jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full", "jax.numpy.zeros_like", "jax.numpy.ones_like"}
 )
@@ -29,14 +30,12 @@ _DRAWN = frozenset({"jax.random.normal", "jax.random.uniform", "jax.random.trunc
 _NUMPY_DRAWS = frozenset({"normal", "rand", "randn", "standard_normal", "uniform"})
 _ROOTS = frozenset({"sqrt", "float", "rsqrt"})
 # what is an array of one number only where it is to be trained; others are kept as numbers
-_SCALAR = re.compile(r"log_?std|log_(sigma|scale|var|alpha|temp(erature)?)|logit_scale|bias|kernel|weight")
+_SCALAR = pattern(r"log_?std|log_(sigma|scale|var|alpha|temp(erature)?)|logit_scale|bias|kernel|weight")
 _HELPERS = 3  # through how many functions of the project an array is followed
 # names that also stand for constants of the data
-_LIKELY = re.compile(r"(\w+_)?(offset|bias(es)?|scale|gain|shift|slope|weights?|gamma|beta)")
-_DATA = re.compile(
-    r"obs|action|reward|input|data|pixel|image|state|env|norm|running|loss|class|sample|token|time", re.I
-)
-_FIXED = re.compile(r"rand|fix|frozen|const|target|feature|freq|noise|buffer|init", re.I)
+_LIKELY = pattern(r"(\w+_)?(offset|bias(es)?|scale|gain|shift|slope|weights?|gamma|beta)")
+_DATA = pattern(r"obs|action|reward|input|data|pixel|image|state|env|norm|running|loss|class|sample|token|time", re.I)
+_FIXED = pattern(r"rand|fix|frozen|const|target|feature|freq|noise|buffer|init", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

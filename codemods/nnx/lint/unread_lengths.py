@@ -12,9 +12,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const
 
-_LENGTHS = re.compile(r"(seq(uence)?_?|x_?|input_?|token_?)?(lens|lengths?|seqlens?)", re.I)
+_LENGTHS = pattern(r"(seq(uence)?_?|x_?|input_?|token_?)?(lens|lengths?|seqlens?)", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

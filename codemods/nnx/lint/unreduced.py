@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -17,6 +16,7 @@ from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.shards import spec_of
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -175,7 +175,7 @@ def _axis(context: Context, root: Root, node: ast.expr) -> str:
     return next((name for axes in spec or () for name in axes), "")
 
 
-_LIKE = re.compile(r"_like$|^(shape|ndim|size|dtype|result_type|issubdtype|iscomplexobj|finfo|iinfo|isscalar)$")
+_LIKE = pattern(r"_like$|^(shape|ndim|size|dtype|result_type|issubdtype|iscomplexobj|finfo|iinfo|isscalar)$")
 _DEPTH = 12
 
 

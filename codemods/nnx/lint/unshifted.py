@@ -16,19 +16,20 @@ from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.places import foreign, in_test, position, resolved, written
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Item, Param, Sequence
 
-_CAUSAL = re.compile(
+_CAUSAL = pattern(
     rb"causal|\btril\b|auto_?regressive|next.?token|\blm_|_lm\b|\bLM(?=[A-Z_]|Config|Model)|language.?model|\bgpt", re.I
 )
 # where not the next token is predicted
-_OTHER = re.compile(
+_OTHER = pattern(
     rb"\bmlm\b|masked_lm|bert|copy_?task|copying|reconstruct|auto_?encod|vq|latent|diffusion|denois|corrupt|mask_token"
     rb"|\[MASK\]|mask_id",
     re.I,
 )
 # where the model or its caller moves the tokens, hides some of them, or encodes the whole
-_MOVED = re.compile(
+_MOVED = pattern(
     rb"shift|\broll\(|prepend|start_token|\bsos\b|\bbos|\[:, *:-1\]|\[:-1\]|\[:, *1:\]|\[\.\.\., *:-1\]|\bpad\(|concat",
     re.I,
 )
@@ -251,7 +252,7 @@ def _sees(function: FunctionFacts) -> bool:
     return False
 
 
-_TOKENS = re.compile(r"^(x|xs|ids|tok|toks|tokens?|inputs?|seq|seqs|sequences?|input_ids|idx)$", re.I)
+_TOKENS = pattern(r"^(x|xs|ids|tok|toks|tokens?|inputs?|seq|seqs|sequences?|input_ids|idx)$", re.I)
 
 
 def _reads(node: ast.AST, names: set[str]) -> bool:

@@ -15,6 +15,7 @@ from codemods.nnx.lint.exact_types import ExactTypes
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Const, Each, Item, Loop, Mapping, Param, Sequence, Value
 
 _BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
@@ -34,8 +35,8 @@ _ALIKE = frozenset(
 _JOINED = frozenset({"stack", "concatenate", "vstack", "hstack"})
 _HOMES = ("jax.numpy", "numpy", "jax.lax", "jax")
 _NARROW = 16  # bits: wider ones count something more often than not, and the later count is the larger
-_HASHES = re.compile(r"hash|crc|rng|prng|random|threefry|murmur|checksum|modul|wrap", re.I)
-_WORD = re.compile(rb"\buint(?:8|16|32|64)\b|random\.bits\b|Image\.open\(|\bimread\(")
+_HASHES = pattern(r"hash|crc|rng|prng|random|threefry|murmur|checksum|modul|wrap", re.I)
+_WORD = pattern(rb"\buint(?:8|16|32|64)\b|random\.bits\b|Image\.open\(|\bimread\(")
 _DEPTH = 12
 
 

@@ -14,8 +14,9 @@ from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 
-_BEST = re.compile(r"(^|_)(best|optimal|lowest)(_|$)", re.I)
+_BEST = pattern(r"(^|_)(best|optimal|lowest)(_|$)", re.I)
 _COPIES = frozenset({"copy.deepcopy", "flax.nnx.state", "flax.nnx.split", "flax.nnx.clone", "flax.nnx.as_pure",
                      "flax.nnx.to_pure_dict", "jax.device_get", *TREE_MAPS})  # fmt: skip
 
@@ -65,7 +66,7 @@ def _named(context: Context) -> Iterator[Finding]:
                 )
 
 
-_PARAMETERS = re.compile(r"(\w+_)?(params|parameters|weights|variables)")
+_PARAMETERS = pattern(r"(\w+_)?(params|parameters|weights|variables)")
 
 
 def _in_comparing_loop(context: Context, scope: Scope, node: ast.Assign) -> bool:

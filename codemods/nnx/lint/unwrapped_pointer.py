@@ -14,6 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Class, Value
 
 _CLAMPING = frozenset({"min", "minimum"})
@@ -92,7 +93,7 @@ def _counters(context: Context, scope: Scope, sizes: dict[str, list[ast.Call]]) 
         return
 
 
-_CAPACITY = re.compile(r"capacity|max_?size|max_?len|buffer_?size|^size$", re.I)
+_CAPACITY = pattern(r"capacity|max_?size|max_?len|buffer_?size|^size$", re.I)
 
 
 def _read_up_to(module: ModuleFacts) -> dict[str, list[ast.Call]]:

@@ -15,11 +15,12 @@ from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.policy_losses import factors, made_by
 from codemods.nnx.lint.syntax import argument, entry_word
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
-_VARIANCE = re.compile(r"(^|_)(log_?var(iance)?s?|lnvar|log_?sigma_?(2|sq|squared)|log_?std_?(2|sq))(_|$)|logvar", re.I)
-_HALVED = re.compile(r"half|std|scale|stddev", re.I)
-_NOISE = re.compile(r"^(eps|epsilon|noise|normal_noise|gaussian_noise)\d*$|^(eps|noise)_", re.I)
+_VARIANCE = pattern(r"(^|_)(log_?var(iance)?s?|lnvar|log_?sigma_?(2|sq|squared)|log_?std_?(2|sq))(_|$)|logvar", re.I)
+_HALVED = pattern(r"half|std|scale|stddev", re.I)
+_NOISE = pattern(r"^(eps|epsilon|noise|normal_noise|gaussian_noise)\d*$|^(eps|noise)_", re.I)
 _DRAWS = frozenset({"jax.random.normal", "numpy.random.normal", "numpy.random.randn", "numpy.random.standard_normal"})
 # distributions with the place and the name of their scale
 _SCALES = {
@@ -30,7 +31,7 @@ _SCALES = {
     "jax.scipy.stats.norm.pdf": (2, "scale"),
 }
 # log-variances that are doubled somewhere stand for a scale
-_DOUBLED = re.compile(rb"exp\(\s*2(\.0?)?\s*\*\s*\w*log_?var|2(\.0?)?\s*\*\s*\w*log_?var|log_?var\w*\s*\*\s*2", re.I)
+_DOUBLED = pattern(rb"exp\(\s*2(\.0?)?\s*\*\s*\w*log_?var|2(\.0?)?\s*\*\s*\w*log_?var|log_?var\w*\s*\*\s*2", re.I)
 _DEPTH = 5
 
 

@@ -15,9 +15,10 @@ from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import constant, entry_word, operands
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
 
-_REWARD = re.compile(r"(^|_)(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
+_REWARD = pattern(r"(^|_)(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
 _REDUCING = frozenset({"max", "amax", "min", "amin", "nanmax"})
 _ARRAYS = frozenset({"jnp", "np", "numpy"})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,6 +15,7 @@ from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import foreign, in_test, resolved
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Mapping, Value
 
 # what takes a measure: the function that reads it, how the better one is told, and what means the greatest
@@ -28,7 +28,7 @@ _LESS = frozenset(
 )
 _MORE = frozenset({"accuracy", "acc", "reward", "rewards", "f1", "auc", "auroc", "bleu", "psnr", "ssim", "recall",
                    "iou", "miou", "r2"})  # fmt: skip
-_WORDS = re.compile(r"[A-Z]?[a-z]+\d?|[A-Z]+\d?")
+_WORDS = pattern(r"[A-Z]?[a-z]+\d?|[A-Z]+\d?")
 # what measures of either kind are called besides
 _PLAIN = frozenset({"val", "valid", "validation", "eval", "test", "train", "dev", "mean", "avg",
                     "average", "total", "top1", "top5", "best", "epoch", "step", "the", "of", "l1", "l2", "rec",

@@ -14,17 +14,18 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, resolved, written
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Ref
 
-_WEIGHT = re.compile(r"^(w|weights?|kernels?|dense|fc|hidden|out(put)?)(_?\d+|_\w+)?$", re.I)
-_NAMED = re.compile(r"init|params|weights|network|mlp", re.I)
+_WEIGHT = pattern(r"^(w|weights?|kernels?|dense|fc|hidden|out(put)?)(_?\d+|_\w+)?$", re.I)
+_NAMED = pattern(r"init|params|weights|network|mlp", re.I)
 # what is only a template, is filled elsewhere, or is told apart by noise
 _OTHERWISE = (
     b"load", b"restore", b"checkpoint", b"pretrained", b"perturb", b"evolution", b"posterior", b"numpyro", b"blackjax",
     b"langevin", b"lora", b"unravel", b"eval_shape",
 )  # fmt: skip
-_NOT_LEARNED = re.compile(r"grad|accum|moment|veloc|opt|state|zeros|like|ema|mean|var", re.I)
+_NOT_LEARNED = pattern(r"grad|accum|moment|veloc|opt|state|zeros|like|ema|mean|var", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.nodes import every
+from codemods.nnx.patterns import pattern
 from codemods.nnx.project import Project
 from codemods.nnx.values import Attr, Call, Choice, Class, Free, Function, Item, ModuleRef, Param, Value
 
@@ -239,4 +239,4 @@ def _words(annotation: ast.expr) -> set[str]:
     return found
 
 
-_WORD = re.compile(r"\w+")
+_WORD = pattern(r"\w+")

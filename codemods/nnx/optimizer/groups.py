@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +14,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.may.may import Made
 from codemods.nnx.optimizer.origins import Constructor, Origins
 from codemods.nnx.optimizer.version_switch import for_old_releases
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Class, Const, Free, Loop, Param, Ref, Value
 
 Member = Constructor | Param | ClassFacts
@@ -574,7 +574,7 @@ _HARMLESS = frozenset(
 _CONTAINER_METHODS = frozenset(
     {"append", "extend", "insert", "add", "items", "keys", "values", "get", "pop", "setdefault", "update"}
 )
-_ASSERTION = re.compile(r"assert(_[a-z]|[A-Z])")  # methods of test cases and mocks, which only compare
+_ASSERTION = pattern(r"assert(_[a-z]|[A-Z])")  # methods of test cases and mocks, which only compare
 _BY_NAME = frozenset({"operator.methodcaller", "operator.attrgetter"})  # make functions that use what they are given
 _OPTIMIZER_STATE = frozenset({"OptState", "OptArray", "OptVariable"})
 

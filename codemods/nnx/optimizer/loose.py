@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts
@@ -16,12 +15,13 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import Gradient, gradient
 from codemods.nnx.optimizer.groups import Update
 from codemods.nnx.optimizer.version_switch import for_old_releases
+from codemods.nnx.patterns import pattern
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Mapping, Param, Ref
 
 _NOT_MADE = ("builtins.", "jax.", "optax.", "flax.", "collections.", "unittest.", "numpy.")
 _TAKING = frozenset({"builtins.getattr", "builtins.next", "builtins.eval"})  # give what something else holds
-_OPTIMIZER = re.compile(r"(?i)(^|_)(opt|optim|optimi[sz]er)s?(_|\d|$)|optimi[sz]er$")
+_OPTIMIZER = pattern(r"(?i)(^|_)(opt|optim|optimi[sz]er)s?(_|\d|$)|optimi[sz]er$")
 
 
 def loose_updates(flow: Flow, sources: Sources, may: Made, linked: set[CallEvent]) -> Iterator[Update]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import itertools
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,6 +13,7 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.known import CALLS_BODY
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.chains import MAPS, SPLIT, Step, chain, decorators
 from codemods.nnx.rng.filters import covers
 from codemods.nnx.rng.layers import inherited, layer
@@ -61,7 +61,7 @@ _ARRAY_ATTRIBUTES = frozenset(
      "tolist", "dot"}
 )  # fmt: skip
 _RNGS = (Ref("flax.nnx.Rngs"), Ref("flax.nnx.RngStream"))
-_RNGS_NAME = re.compile(r"(^|_)(rngs?|streams?)$")
+_RNGS_NAME = pattern(r"(^|_)(rngs?|streams?)$")
 _STEPS = 2_000  # how many values one question may look into: a recursion over objects makes ever new ones
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass
 
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.layers import SIGNATURES, Layer, layer
 from codemods.nnx.rng.layouts import Layouts
 from codemods.nnx.sources import Sources
@@ -153,7 +153,7 @@ class Origins:
         return not seed and not isinstance(value.value, Ref) and not (isinstance(value.value, Call) and seed)
 
 
-_SEED = re.compile(r"(^|_)(seeds?|keys?|prng)$")
+_SEED = pattern(r"(^|_)(seeds?|keys?|prng)$")
 
 
 def _is_seed(node: ast.expr) -> bool:

@@ -11,12 +11,13 @@ from typing import TypeGuard
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.layers import inherited, layer
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Ref, Sequence, Star, Unknown, Value
 
 _STATES = frozenset({"flax.nnx.state", "flax.nnx.variables", "flax.nnx.split"})
 _SAME_PATHS = frozenset({"flax.nnx.to_pure_dict", "flax.nnx.pure", "flax.nnx.eval_shape"})
-_NAMED_LAYER = re.compile(r"drop|att(n|ention)", re.IGNORECASE)
+_NAMED_LAYER = pattern(r"drop|att(n|ention)", re.IGNORECASE)
 _DEFAULTS = {"Dropout": "dropout", "MultiHeadAttention": "dropout", "RNN": "carry", "Bidirectional": "carry"}
 
 

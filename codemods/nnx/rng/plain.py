@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.chains import chain
 from codemods.nnx.values import Attr, Call, Const, Function, Item, Param, Ref, Sequence, Unknown
 
-_ARRAYS = re.compile(r"(^|\.)(Array|ndarray|ArrayLike|int|float|bool|str|Shaped|Float|Int|Bool|Num|ShapeDtypeStruct)$")
+_ARRAYS = pattern(r"(^|\.)(Array|ndarray|ArrayLike|int|float|bool|str|Shaped|Float|Int|Bool|Num|ShapeDtypeStruct)$")
 
 
 class Plain:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, FunctionFacts, FunctionNode, ModuleFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
+from codemods.nnx.patterns import pattern
 from codemods.nnx.state.events import Put, Summary, flat, visible
 from codemods.nnx.state.heap import Change, Thing
 from codemods.nnx.state.relevance import defaults
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
 
 _DEPTH = 30  # how many calls deep functions are followed
-_SET = re.compile(rb"(?m)^[ \t]*([A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)[ \t]*(?::[^=\n]+)?=(?!=)")
-_OF_CLASS = re.compile(rb"(?<![\w.])(?:cls|_*[A-Z]\w*)\.(\w+)")
+_SET = pattern(rb"(?m)^[ \t]*([A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)[ \t]*(?::[^=\n]+)?=(?!=)")
+_OF_CLASS = pattern(rb"(?<![\w.])(?:cls|_*[A-Z]\w*)\.(\w+)")
 _WORDS = (b"nnx", b"flax", b".value", b".update(", b"state", b"model")  # one of which stands where Variables are used
 
 

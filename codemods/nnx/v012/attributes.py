@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ItemStore, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.kinds import Kind, result_kind
@@ -80,6 +80,7 @@ _OF_STATES = frozenset(
 )  # fmt: skip
 _FILLING = frozenset({"extend", "update"})
 _ADDING = frozenset({"append", "insert", "setdefault", "appendleft"})
+_GIVING = frozenset({"get", "items", "setdefault", "values"})  # give what a dict holds
 # generic annotations of containers, and those that name several types of which a value has one
 _CONTAINERS = frozenset(
     [
@@ -166,10 +167,9 @@ class Attributes:
         return self._found({event.node.attr for event in self.context.asked.attributes() if event.context == "store"})
 
     def named(self, names: set[str]) -> list[Attribute]:
-        """Return those of some names, and those that ``setattr`` stores, in order of their first store."""
-        if "all" in self.__dict__:
-            return self.all
-        return self._found(names) if names else []
+        """Return those of some names, in order of their first store."""
+        found = self.all if "all" in self.__dict__ else self._found(set(names)) if names else []
+        return [attribute for attribute in found if attribute.name in names]
 
     def fillings(self) -> Iterator[Store]:
         """Yield the places where the container of an attribute is changed, whatever the object is."""
@@ -220,34 +220,64 @@ class Attributes:
         return list(found.values())
 
     def _extensions(self) -> Iterator[tuple[AttrEvent, Value]]:
-        """Yield the attributes whose container is filled by ``extend`` or ``update``, or has a container in it that is
-        filled, with an element added."""
+        """Yield the attributes whose container is filled by ``extend`` or ``update``, or under another name, or has a
+        container in it that is filled, with an element added."""
+        for held, node, place, added in self._put:
+            if isinstance(held, Attr):
+                env = place.env if isinstance(place, CallEvent) else place.scope.env
+                yield AttrEvent(_spelled(held, node), held.base, place.scope, env, place.statement, "store"), added
+
+    @cached_property
+    def _put(self) -> list[tuple[Value, ast.expr, CallEvent | ItemStore, Value]]:
+        """What is put into containers but by ``self.name.append`` or ``self.name[index] =``: the outermost container,
+        how the inner one is written, the place, and what is put."""
+        found: list[tuple[Value, ast.expr, CallEvent | ItemStore, Value]] = []
         for call in self.context.project.calls():
             callee, func = call.value.callee, call.node.func
             if not isinstance(callee, Attr) or not isinstance(func, ast.Attribute):
                 continue
-            if callee.name not in _FILLING and callee.name not in _ADDING:
-                continue
-            nested, base, node = _innermost(callee.base, func.value)
-            if not isinstance(node, ast.Attribute) or not isinstance(base, Attr):
-                continue
-            event = AttrEvent(node, base.base, call.scope, call.env, call.statement, "store")
+            added: list[Value] = []
             if callee.name in _FILLING:
-                if call.value.args:
-                    yield event, Each(call.value.args[0], call.node)
-                yield from ((event, value) for name, value in call.value.keywords if name is not None)
-            elif nested:
-                yield from ((event, value) for value in call.value.args)
+                added = [Each(value, call.node) for value in call.value.args[:1]]
+                added += [value for name, value in call.value.keywords if name is not None]
+            elif callee.name in _ADDING and not isinstance(func.value, ast.Attribute):
+                added = [*call.value.args]
+            if added:
+                held = self._held(_outermost(callee.base))
+                found += [(one, func.value, call, value) for one in held for value in added]
         for module in self.context.project.modules:
             for store in module.item_stores:
-                nested, base, node = _innermost(store.base, store.node.value)
                 augmented = isinstance(store.statement, ast.AugAssign)
-                added = module.values.get(getattr(store.statement, "value", store.node))
-                if added is None or not (nested or augmented):
-                    continue
-                if isinstance(node, ast.Attribute) and isinstance(base, Attr):
-                    event = AttrEvent(node, base.base, store.scope, store.scope.env, store.statement, "store")
-                    yield event, Each(added, store.node) if augmented else added
+                value = module.values.get(getattr(store.statement, "value", store.node))
+                if value is not None and (augmented or not isinstance(store.node.value, ast.Attribute)):
+                    put = Each(value, store.node) if augmented else value
+                    found += [(held, store.node.value, store, put) for held in self._held(_outermost(store.base))]
+        return found
+
+    def _held(self, container: Value) -> list[Value]:
+        """Return a container, and what callers give for it if it is a parameter."""
+        if not isinstance(container, Param) or container is container.function.self_param:
+            return [container]
+        callers = self.flow.sites.callers(container.function)
+        given = [self._given(container.function, caller, container) for caller in callers]
+        return [_outermost(one) for one in given if one is not None]
+
+    @cached_property
+    def _put_into(self) -> dict[Value, list[tuple[Value, Scope]]]:
+        """What is put into displays, and into containers in them."""
+        found: dict[Value, list[tuple[Value, Scope]]] = {}
+        for held, _, place, added in self._put:
+            if not isinstance(held, Attr):
+                found.setdefault(held, []).append((added, place.scope))
+        return found
+
+    def put_into(self, container: Value) -> list[tuple[Value, Scope]]:
+        """Return what is put into a display, or into containers in it, each with the body in which that is done.
+
+        Args:
+            container: the display, or the call that makes the container.
+        """
+        return self._put_into.get(container, [])
 
     def _by_name(self) -> Iterator[tuple[ClassFacts, Store]]:
         """Yield what ``setattr`` stores under names that are known, also those that callers give a helper."""
@@ -677,12 +707,35 @@ def _is_none(value: Value | None) -> bool:
     return isinstance(value, Const) and value.value is None
 
 
-def _innermost(base: Value, node: ast.expr) -> tuple[bool, Value, ast.expr]:
-    """Return the container that holds another one, as in ``self.towers["a"].append(...)``, and whether one does."""
-    nested = False
-    while isinstance(base, Item) and isinstance(node, ast.Subscript):
-        nested, base, node = True, base.base, node.value
-    return nested, base, node
+def _outermost(container: Value) -> Value:
+    """Return the container that holds another one, as in ``self.towers["a"].append(...)``, as it was made."""
+    seen: set[Value] = set()
+    while container not in seen:
+        seen.add(container)
+        if isinstance(container, Changed | Loop):
+            container = container.before
+        elif isinstance(container, Item) and isinstance(container.base, Sequence):  # of the pairs of `items()`
+            place, items = container.index.value if isinstance(container.index, Const) else None, container.base.items
+            inside = items[place] if isinstance(place, int) and -len(items) <= place < len(items) else None
+            container = inside if isinstance(inside, Item | Each) else container.base
+        elif isinstance(container, Item | Each):
+            container = container.base
+        elif isinstance(container, Call) and isinstance(container.callee, Attr) and container.callee.name in _GIVING:
+            container = container.callee.base
+    return container
+
+
+def _spelled(held: Attr, node: ast.expr) -> ast.Attribute:
+    """Return the attribute in the spelling of a container in it; one made for it if a variable holds that."""
+    inner = node
+    while not isinstance(inner, ast.Attribute) or inner.attr != held.name:
+        if isinstance(inner, ast.Subscript):
+            inner = inner.value
+        elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            inner = inner.func.value
+        else:
+            return ast.copy_location(ast.Attribute(node, held.name, ast.Store()), node)
+    return inner
 
 
 def _changes(stored: Changed, event: AttrEvent) -> bool:

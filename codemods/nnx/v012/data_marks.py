@@ -12,13 +12,29 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.findings import Fix
 from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell
 from codemods.nnx.v012.attributes import Attribute, Attributes, Store, is_plain
 from codemods.nnx.v012.lists import Containers
-from codemods.nnx.values import Call, Choice, Comprehension, Const, Each, Mapping, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import (
+    Call,
+    Changed,
+    Choice,
+    Comprehension,
+    Const,
+    Each,
+    Loop,
+    Mapping,
+    Ref,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 _SAID = frozenset({"flax.nnx.Data", "flax.nnx.Static", "flax.nnx.data", "flax.nnx.static"})
-_MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.tuple", "collections.OrderedDict"})
+_MAKERS = frozenset(
+    {"builtins.list", "builtins.dict", "builtins.tuple", "collections.OrderedDict", "collections.defaultdict"}
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,24 +127,41 @@ def _holds(flow: Flow, attributes: Attributes, store: Store) -> bool:
         return True
     node = getattr(store.event.statement, "value", None)
     if isinstance(node, ast.Name) and isinstance(store.event.statement, ast.Assign):
-        return any(attributes.holds_data(flow.here(value, scope)) for value in scope.bindings.get(node.id, ()))
+        if any(attributes.holds_data(flow.here(value, scope)) for value in scope.bindings.get(node.id, ())):
+            return True
+        made = _as_made(flow, store)
+        return any(_is_put(flow, attributes, *put) for put in attributes.put_into(made.value))
     return False
 
 
 def _gives_data(flow: Flow, attributes: Attributes, store: Store) -> bool:
-    if attributes.gives_data(store.value, store.event.scope):
+    if store.filling:
+        return _is_put(flow, attributes, store.value, store.event.scope)
+    return attributes.gives_data(store.value, store.event.scope)
+
+
+def _is_put(flow: Flow, attributes: Attributes, value: Value, scope: Scope) -> bool:
+    """Say whether what is put into a container is data, or holds it; by `+=`, `|=` or `extend` that is each element."""
+    if attributes.gives_data(value, scope):
         return True
-    if not store.filling or not isinstance(store.value, Each):
-        return False
-    return attributes.yields_data(flow.here(store.value.base, store.event.scope))  # by `+=`, `|=` or `extend`
+    return isinstance(value, Each) and attributes.yields_data(flow.here(value.base, scope))
 
 
 def _is_data(flow: Flow, attributes: Attributes, store: Store) -> bool:
     return attributes.is_data(flow.here(store.value, store.event.scope))
 
 
+def _as_made(flow: Flow, store: Store) -> Bound:
+    """Return what is assigned as it was before it was changed."""
+    found, seen = flow.resolve(flow.here(store.value, store.event.scope)), set[Value]()
+    while isinstance(found.value, Changed | Loop) and found.value not in seen:
+        seen.add(found.value)
+        found = flow.follow(found, found.value.before)
+    return found
+
+
 def _is_container(flow: Flow, store: Store) -> bool:
-    found = flow.resolve(flow.here(store.value, store.event.scope))
+    found = _as_made(flow, store)
     if isinstance(found.value, Call):
         return flow.calls.callee_name(found) in _MAKERS
     if isinstance(found.value, Choice):

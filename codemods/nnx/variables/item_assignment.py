@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.source import Source
@@ -176,7 +176,7 @@ def _of_numpy(context: Context, found: Bound, node: ast.expr, depth: int) -> boo
     return value is not None and _numpy(context, context.flow.with_value(found, value), depth)
 
 
-_EQUALS = re.compile(rb"(?:[ \t]|\\\r?\n)*=(?:[ \t]|\\\r?\n)*")
+_EQUALS = pattern(rb"(?:[ \t]|\\\r?\n)*=(?:[ \t]|\\\r?\n)*")
 _DEPTH = 6
 _PLACES = frozenset({"numpy.where", "numpy.nonzero"})
 

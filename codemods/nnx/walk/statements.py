@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Iterable
 
 from codemods.nnx.facts import ModuleFacts
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Changed, Const, Each, Unknown, Value
 from codemods.nnx.walk.blocks import Blocks
 from codemods.nnx.walk.nonlocals import handed
 
 # where a statement may begin
-_DECLARES = re.compile(rb"(?:^|[;:])\s*(?:global|nonlocal)\b", re.MULTILINE)
+_DECLARES = pattern(rb"(?:^|[;:])\s*(?:global|nonlocal)\b", re.MULTILINE)
 
 
 class Statements(Blocks):
