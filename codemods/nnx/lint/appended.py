@@ -78,11 +78,14 @@ def _for_this_run(function: FunctionFacts, node: ast.AST, nodes: Iterable[ast.AS
         return False
     inside = {n for n in ast.walk(function.node) if isinstance(n, ast.Constant)}
     for n in ast.walk(function.scope.module.source.tree):
-        method = n.func if isinstance(n, ast.Call) and n.args else None
-        read = n if isinstance(n, ast.Subscript) else method if isinstance(method, ast.Attribute) else None
-        if read is None or ast.dump(read.value) != text:
+        if isinstance(n, ast.Subscript):
+            held, one = n.value, n.slice
+        elif isinstance(n, ast.Call) and n.args and isinstance(n.func, ast.Attribute):
+            held, one = n.func.value, n.args[0]
+        else:
             continue
-        one = n.slice if isinstance(n, ast.Subscript) else n.args[0]  # type: ignore[attr-defined]
+        if ast.dump(held) != text:
+            continue
         if isinstance(one, ast.Constant) and one.value == key and one not in inside:
             return False
     end = node.end_lineno or node.lineno

@@ -37,10 +37,10 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     told: set[ast.AST] = set()
     for scope, node in each(context, ast.BinOp):
-        if not isinstance(node.op, ast.Mult) or in_test(scope) or scope.module not in context.asked:
+        if not isinstance(node.op, ast.Mult) or in_test(scope):
             continue
-        above = around(context, scope)
-        if isinstance(above.get(node), ast.BinOp) and isinstance(above[node].op, ast.Mult):  # type: ignore[attr-defined]
+        whole = around(context, scope).get(node)
+        if isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Mult):
             continue
         made = _derivative(context, node, scope)
         if made is None or made in told or _turned(context, node, scope):
@@ -71,9 +71,8 @@ def _derivative(context: Context, node: ast.BinOp, scope: Scope) -> ast.Call | N
         if isinstance(constant(one), int | float | complex):
             continue
         base = one
-        if squared:
-            power = isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow) and constant(one.right) == 2
-            base = one.left if power else one  # type: ignore[attr-defined]
+        if squared and isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow) and constant(one.right) == 2:
+            base = one.left
         made = _frequencies(context, base, scope) if base is not one or not squared else None
         if made is not None and found is None:
             found = made

@@ -56,6 +56,19 @@ class Bodies:
             self._paths[scope] = paths(scope.node)  # type: ignore[arg-type]
         return self._paths[scope]
 
+    def block(self, node: ast.AST, statement: ast.stmt, scope: Scope) -> list[ast.stmt]:
+        """Return the statements of the innermost block around a node of a body; none if a statement is not among them.
+
+        Args:
+            node: the node.
+            statement: the statement that it stands in, or that itself.
+            scope: the body.
+        """
+        path = self.paths(scope).get(node, ())
+        block, arm = path[-1] if path else (scope.node, "body")
+        found = getattr(block, arm, None)
+        return found if isinstance(found, list) and statement in found else []
+
     def behind(self, node: ast.AST, scope: Scope) -> tuple[ast.If, ...]:
         """Return the conditions before a node of a body under which it is not reached."""
         if scope not in self._behind:

@@ -106,8 +106,8 @@ def _of_all_actions(context: Context) -> Iterator[Finding]:
 
 def _uncast(node: ast.expr) -> ast.expr:
     """Return the actions of ``actions.astype(int)``."""
-    casting = isinstance(node, ast.Call) and last_word(node.func) == "astype" and isinstance(node.func, ast.Attribute)
-    return node.func.value if casting else node  # type: ignore[attr-defined]
+    func = node.func if isinstance(node, ast.Call) else None
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "astype" else node
 
 
 def _subtracted(context: Context, scope: Scope, node: ast.Subscript) -> bool:

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.syntax import other_term
 from codemods.nnx.optimizer.gradients import gradient
 from codemods.nnx.values import Changed, Comprehension, Loop, Sequence, Value
 
@@ -37,12 +38,8 @@ def _added(node: ast.Assign | ast.AugAssign) -> tuple[ast.Name, ast.expr] | None
     target, value = node.targets[0], node.value
     if isinstance(value, ast.IfExp):
         value = value.orelse if isinstance(value.orelse, ast.BinOp) else value.body
-    if not isinstance(target, ast.Name) or not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
-        return None
-    for one, other in ((value.left, value.right), (value.right, value.left)):
-        if isinstance(one, ast.Name) and one.id == target.id:
-            return one, other
-    return None
+    other = other_term(value, target.id) if isinstance(target, ast.Name) else None
+    return (target, other) if isinstance(target, ast.Name) and other is not None else None
 
 
 def _list_gradient(context: Context, scope: Scope, node: ast.expr) -> bool:

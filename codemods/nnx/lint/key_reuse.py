@@ -152,9 +152,8 @@ def _attributes_split_next(context: Context) -> Iterator[Reuse]:
 
 def _drawn_behind(context: Context, split: CallEvent, text: str) -> CallEvent | None:
     """Return a draw from an attribute in the block of the statement that splits it, behind that."""
-    path = context.bodies.paths(split.scope).get(split.node, ())
-    block = getattr(path[-1][0], path[-1][1], ()) if path else split.scope.node.body  # type: ignore[attr-defined]
-    if not isinstance(block, list) or split.statement not in block:
+    block = context.bodies.block(split.node, split.statement, split.scope)
+    if not block:
         return None
     calls = context.bodies.calls.get(split.scope, ())
     for statement in block[block.index(split.statement) + 1 :]:

@@ -25,7 +25,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(b"log" in module.source.data for module in context.asked.modules):
         return
     for scope, node in each(context, ast.BinOp):
-        if not isinstance(node.op, ast.Div) or in_test(scope) or scope.module not in context.asked:
+        if not isinstance(node.op, ast.Div) or in_test(scope):
             continue
         over = _total_of(context, node.right, scope)
         if over is not None and ast.unparse(over) == ast.unparse(node.left) and _logarithm(context, over, scope):

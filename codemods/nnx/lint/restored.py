@@ -78,10 +78,9 @@ _MODELS = frozenset({"jax", "flax", "optax", "equinox", "haiku"})
 
 def _just_saved(context: Context, event: CallEvent) -> bool:
     """Say whether the statement before saved what is restored, which tries whether that can be read again."""
-    path = context.bodies.paths(event.scope).get(event.node, ())
-    block = getattr(path[-1][0], path[-1][1], ()) if path else event.scope.node.body  # type: ignore[attr-defined]
+    block = context.bodies.block(event.node, event.statement, event.scope)
     names = set().union(*map(names_in, (*event.node.args, *event.node.keywords)))
-    if not names or not isinstance(block, list) or event.statement not in block:
+    if not names or not block:
         return False
     for statement in reversed(block[: block.index(event.statement)]):
         call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None

@@ -10,7 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.syntax import argument, constant, other_term
 from codemods.nnx.nodes import last_word
 
 # the loops: which argument of the body is the carry, and place and name of the first one
@@ -36,7 +36,7 @@ def rounded_counts(context: Context) -> Iterator[tuple[Scope, ast.expr, int]]:
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and _half(node.value):
             begun.setdefault(scope, []).append(node)
     for scope, loop in each(context, ast.For) if begun else ():
-        if scope in begun and scope.module in context.asked and not in_test(scope):
+        if scope in begun and not in_test(scope):
             yield from _in_loop(scope, loop, begun[scope])
 
 
@@ -113,9 +113,8 @@ def _counts(node: ast.AST, variable: str) -> bool:
     """Say whether a number of things is added to a variable."""
     if isinstance(node, ast.AugAssign):
         return isinstance(node.op, ast.Add) and _is(node.target, variable) and _things(node.value)
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
-        return False
-    return (_is(node.left, variable) and _things(node.right)) or (_is(node.right, variable) and _things(node.left))
+    added = other_term(node, variable)
+    return added is not None and _things(added)
 
 
 def _is(node: ast.expr, variable: str) -> bool:

@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import inside, names_in, other_term
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -54,12 +54,9 @@ def _parts(node: ast.AST) -> tuple[str | None, ast.expr | None]:
         return node.target.id, node.value
     if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
         return None, None
-    value, name = node.value, node.targets[0].id
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        for one, other in ((value.left, value.right), (value.right, value.left)):
-            if isinstance(one, ast.Name) and one.id == name:
-                return name, other
-    return None, None
+    name = node.targets[0].id
+    other = other_term(node.value, name)
+    return (None, None) if other is None else (name, other)
 
 
 def _measured(node: ast.AST) -> bool:

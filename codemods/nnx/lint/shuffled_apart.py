@@ -62,14 +62,14 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*_ORDERING):
         if event.scope.module not in context.asked or in_test(event.scope):
             continue
-        order, block = _order(context, event), _block(context, event)
-        if order is not None and block is not None:
+        order, block = _order(context, event), context.bodies.block(event.statement, event.statement, event.scope)
+        if order is not None and block:
             found.setdefault(id(block), (block, []))[1].append(order)
-        elif block is not None:
+        elif block:
             found.setdefault(id(block), (block, []))[1].extend(_by_index(context, event, block))
     for event, one in _by_helpers(context):
-        block = _block(context, event)
-        if block is not None:
+        block = context.bodies.block(event.statement, event.statement, event.scope)
+        if block:
             found.setdefault(id(block), (block, []))[1].append(one)
     for block, orders in found.values():
         for number, second in enumerate(orders):
@@ -180,12 +180,6 @@ def _generator(call: ast.Call) -> str:
     if not isinstance(func, ast.Attribute) or any(isinstance(n, ast.Call) for n in ast.walk(func.value)):
         return ""
     return ast.unparse(func.value)
-
-
-def _block(context: Context, event: CallEvent) -> list[ast.stmt] | None:
-    path = context.bodies.paths(event.scope).get(event.statement, ())
-    block = getattr(path[-1][0], path[-1][1], None) if path else getattr(event.scope.node, "body", None)
-    return block if isinstance(block, list) and event.statement in block else None
 
 
 def _apart(context: Context, first: _Order, second: _Order, block: list[ast.stmt]) -> bool:

@@ -17,9 +17,12 @@ from codemods.nnx.lint.places import each, foreign, in_test, scopes, written
 from codemods.nnx.lint.syntax import constant, entry_word, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Const, Each, Item, Param, Sequence, Value
 
 _STEP = pattern(r"^(dt|d_t|delta_?t|time_?step|step_?size|h)$", re.I)
+_STEP_TEXT = pattern(rb"\b(dt|d_t|delta_?t|time_?step|step_?size|h)\b", re.I)
+_TRANSPOSED_TEXT = pattern(rb"\.\s*m?T\b|transpose")
 _DIFFUSION = pattern(r"^(sigmas?|sig|vol|volatility|diffusion|diff_coeff?|g_?t?|std)$", re.I)
 _BROWNIAN = pattern(r"^(d_?[wb](_?t)?|brownian\w*|wiener\w*)$", re.I)
 _MOVING = pattern(rb"leap_?frog|verlet|hamilton|hmc|momentum|velocit|symplectic", re.I)
@@ -65,7 +68,7 @@ def _noises(context: Context) -> Iterator[Finding]:
         return
     told: set[ast.AST] = set()
     for scope, node in each(context, ast.BinOp):
-        if in_test(scope) or scope.module not in context.asked:
+        if not scope.module.source.once(_names_step) or in_test(scope):
             continue
         above = around(context, scope).get(node)
         found: tuple[ast.expr, str] | None = None
@@ -85,15 +88,25 @@ def _noises(context: Context) -> Iterator[Finding]:
             )
 
 
+def _names_step(source: Source) -> bool:
+    return _STEP_TEXT.search(source.data) is not None
+
+
+def _transposes(source: Source) -> bool:
+    return _TRANSPOSED_TEXT.search(source.data) is not None
+
+
 def _carried(context: Context) -> Iterator[Finding]:
     """Yield ``F * P * F.T`` of a matrix F that others are multiplied by as one: ``F @ mean``."""
     for scope, node in each(context, ast.BinOp):
-        if not isinstance(node.op, ast.Mult) or not isinstance(node.left, ast.BinOp) or in_test(scope):
+        if not isinstance(node.op, ast.Mult) or not isinstance(node.left, ast.BinOp):
+            continue
+        if not scope.module.source.once(_transposes) or in_test(scope):
             continue
         if not isinstance(node.left.op, ast.Mult) or isinstance(node.left.left, ast.BinOp):
             continue
         first = ast.unparse(node.left.left)
-        if not _transposed(node.right, first) or scope.module not in context.asked:
+        if not _transposed(node.right, first):
             continue
         products = (n for n in scope.module.source.of_type(ast.BinOp) if isinstance(n.op, ast.MatMult))
         if any(ast.unparse(n.left) == first and not _transposed(n.right, first) for n in products):

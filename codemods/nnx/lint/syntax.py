@@ -190,6 +190,16 @@ def root_of(node: ast.expr) -> ast.expr:
     return node
 
 
+def other_term(node: ast.AST, name: str) -> ast.expr | None:
+    """Return what is added to a variable, on whichever side of it: ``x`` of ``total + x``; None for anything else."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        return None
+    for one, other in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(one, ast.Name) and one.id == name:
+            return other
+    return None
+
+
 def names_in(node: ast.AST) -> frozenset[str]:
     """Return the names of variables that stand in some syntax."""
     if isinstance(node, ast.Name):

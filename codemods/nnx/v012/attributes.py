@@ -168,7 +168,7 @@ class Attributes:
 
     def named(self, names: set[str]) -> list[Attribute]:
         """Return those of some names, in order of their first store."""
-        found = self.all if "all" in self.__dict__ else self._found(set(names)) if names else []
+        found = self.all if "all" in self.__dict__ else self._found(names) if names else []
         return [attribute for attribute in found if attribute.name in names]
 
     def fillings(self) -> Iterator[Store]:
@@ -188,7 +188,7 @@ class Attributes:
         deleted: list[AttrEvent] = []
         by_name = list(self._by_name())
         if names is not None:
-            names |= {store.event.node.attr for _, store in by_name}
+            names = names | {store.event.node.attr for _, store in by_name}
         events = (one for one in self.context.project.attributes() if names is None or one.node.attr in names)
         for event in events:
             store = self._store(event)
