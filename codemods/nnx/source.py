@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -90,6 +91,21 @@ class Source:
         found = self._words.get(word)
         if found is None:
             found = self._words[word] = word in self.data
+        return found
+
+    @cached_property
+    def _matches(self) -> dict[re.Pattern[bytes], bool]:
+        return {}
+
+    def matches(self, words: re.Pattern[bytes]) -> bool:
+        """Say whether a pattern is found anywhere in the text, which is searched once for it.
+
+        Args:
+            words: a pattern that lives as long as the program does.
+        """
+        found = self._matches.get(words)
+        if found is None:
+            found = self._matches[words] = words.search(self.data) is not None
         return found
 
     @cached_property

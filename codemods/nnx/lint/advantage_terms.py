@@ -36,7 +36,7 @@ def sums(context: Context) -> Iterator[tuple[Scope, ast.BinOp]]:
     Args:
         context: the analysis.
     """
-    if not any(_LAMBDA_TEXT.search(module.source.data) for module in context.project.modules):
+    if not any(module.source.matches(_LAMBDA_TEXT) for module in context.project.modules):
         return
     if context.shared(_by_episode):
         return

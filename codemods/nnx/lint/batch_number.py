@@ -35,7 +35,7 @@ _WORD = pattern(rb"batch|updates|\bbs\b|//", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(_WORD.search(module.source.data) for module in context.project.modules):
+    if not any(module.source.matches(_WORD) for module in context.project.modules):
         return
     told: set[tuple[Scope, str]] = set()
     for scope, node, start, size, words in _slices(context):

@@ -41,7 +41,7 @@ def bridged(context: Context, code: str) -> Iterator[Finding]:
     """
     if not any(name == _TO_NNX for _, name in foreign(context, "ToNNX", everywhere=True)):
         return
-    never = not any(_INITS.search(module.source.data) for module in context.project.modules)
+    never = not any(module.source.matches(_INITS) for module in context.project.modules)
     told: set[tuple[ModuleFacts, frozenset[Value]]] = set()
     for event in _uses(context, never):
         optimizer = last_word(event.node.func) in _OPTIMIZERS and context.flow.calls.name(event).startswith("flax.nnx.")

@@ -75,7 +75,7 @@ def _of_half(context: Context) -> bool:
 
 def _casting(context: Context) -> bool:
     """Say whether whole trees may be cast to another type, which is not seen in what their leaves were made as."""
-    if any(_CAST.search(module.source.data) for module in context.project.modules):
+    if any(module.source.matches(_CAST) for module in context.project.modules):
         return True
     for event in context.bodies.named(*(last(name) for name in TREE_MAPS)):
         given = event.value.argument(0, "f")

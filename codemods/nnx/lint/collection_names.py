@@ -43,7 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _filters(context: Context, event: CallEvent, callee: str) -> Iterator[Finding]:
     """Yield the names of collections among filters."""
     first = _FILTERED[callee]
-    streams = callee in _OF_STREAMS and any(_STREAMS.search(m.source.data) for m in context.project.modules)
+    streams = callee in _OF_STREAMS and any(m.source.matches(_STREAMS) for m in context.project.modules)
     given: list[tuple[ast.expr, Value]] = []
     if not event.value.starred:
         given = list(zip(event.node.args, event.value.args, strict=True))[first:]

@@ -49,7 +49,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if not steps or not all(_decays(context, one) for one in steps):
             continue
         frozen = _frozen(context, event)
-        if frozen is None or any(_ELSEWHERE.search(one.source.data) for one in modules):
+        if frozen is None or any(one.source.matches(_ELSEWHERE) for one in modules):
             continue
         part, stopped = frozen
         yield finding(

@@ -27,10 +27,10 @@ def wrong_volumes(context: Context) -> Iterator[tuple[Scope, ast.AST, ast.AST]]:
     Args:
         context: the analysis.
     """
-    if not any(_FLOW.search(module.source.data) for module in context.asked.modules):
+    if not any(module.source.matches(_FLOW) for module in context.asked.modules):
         return
     for module in context.asked.modules:
-        for function in module.functions if _FLOW.search(module.source.data) else ():
+        for function in module.functions if module.source.matches(_FLOW) else ():
             found = _returned(context, function)
             if found is None or in_test(function.scope):
                 continue

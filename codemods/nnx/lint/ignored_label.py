@@ -37,7 +37,7 @@ _CALLS = 3  # so many helpers hand a loss on
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(_WORD.search(module.source.data) for module in context.project.modules):
+    if not any(module.source.matches(_WORD) for module in context.project.modules):
         return
     padding = _Padding(context)
     for event, labels in _losses(context):

@@ -29,7 +29,7 @@ _PARAM = Ref("flax.nnx.Param")
 
 def _check(context: Context) -> Iterator[Finding]:
     tuned = [e for e, name in foreign(context, *_LAYERS, everywhere=True) if name.startswith("flax.nnx.")]
-    if not tuned or any(_FREEZING.search(m.source.data) or _chosen(context, m) for m in context.project.modules):
+    if not tuned or any(m.source.matches(_FREEZING) or _chosen(context, m) for m in context.project.modules):
         return
     if any(_narrower(context, event) for event, _ in foreign(context, "DiffState", everywhere=True)):
         return

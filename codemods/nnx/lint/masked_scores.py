@@ -179,7 +179,7 @@ def _upper_half(context: Context, scope: Scope, node: ast.expr) -> Meaning | Non
 
 
 def _is_turned(source: Source) -> bool:
-    return _TURNED.search(source.data) is not None
+    return source.matches(_TURNED)
 
 
 # where the order is turned, or what lies ahead is what is looked at

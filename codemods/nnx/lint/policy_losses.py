@@ -84,7 +84,7 @@ def _graded_value(context: Context, value: Value | None, depth: int) -> bool:
             continue
         numbers = keyword(root.options, "argnums")
         plain = numbers is None or isinstance(constant(numbers), int | tuple | list)
-        if plain and not any(_PARTS.search(m.source.data) for m in {root.scope.module, value.function.scope.module}):
+        if plain and not any(m.source.matches(_PARTS) for m in {root.scope.module, value.function.scope.module}):
             return True
     return any(
         not caller.value.starred

@@ -30,7 +30,7 @@ _DEPTH = 5
 
 def _check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
-        if _COSTS.search(module.source.data):
+        if module.source.matches(_COSTS):
             continue  # advantages may be those of a cost, of which less is better
         for function in module.functions:
             name = function.name.lower()
@@ -57,7 +57,7 @@ def _is_loss(context: Context, function: FunctionFacts) -> bool:
     name = function.name.lower()
     if _LOSS.search(name):
         return True
-    if not _ANY_LOSS.fullmatch(name) or _ASCENT.search(function.scope.module.source.data):
+    if not _ANY_LOSS.fullmatch(name) or function.scope.module.source.matches(_ASCENT):
         return False
     return any(root.function is function for root in context.traced.gradients)
 

@@ -20,7 +20,7 @@ def may_be_pure(context: Context, value: Value, scope: Scope) -> bool:
         value: the state.
         scope: the body that it is a value of.
     """
-    if not any(_PURE.search(module.source.data) for module in context.project.modules):
+    if not any(module.source.matches(_PURE) for module in context.project.modules):
         return False
     found = context.sources.originals(context.flow.here(value, scope))
     return not found or not all(_of_variables(context, one) for one in found)

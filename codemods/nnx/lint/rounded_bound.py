@@ -32,9 +32,9 @@ _DEPTH = 4
 
 def _check(context: Context) -> Iterator[Finding]:
     modules = context.project.modules
-    if not any(_SMALL.search(module.source.data) for module in modules):
+    if not any(module.source.matches(_SMALL) for module in modules):
         return
-    if any(_DOUBLE.search(module.source.data) for module in modules):
+    if any(module.source.matches(_DOUBLE) for module in modules):
         return
     told: set[ast.AST] = set()
     for scope, node in _infinite(context):

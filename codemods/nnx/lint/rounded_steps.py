@@ -34,12 +34,12 @@ def _check(context: Context) -> Iterator[Finding]:
     kept = Kept(context)
     told: set[ast.AST] = set()
     for event, params, rate in (*_optimized(context), *_by_hand(context)):
-        if in_test(event.scope) or _MENDED.search(event.scope.module.source.data):
+        if in_test(event.scope) or event.scope.module.source.matches(_MENDED):
             continue
         place = kept.half(params)
         if place is None or place[1] in told or place[0].module not in context.asked or in_test(place[0]):
             continue
-        if not _MENDED.search(place[0].module.source.data):
+        if not place[0].module.source.matches(_MENDED):
             told.add(place[1])
             yield _found(
                 place,
@@ -117,7 +117,7 @@ def _small(context: Context, event: CallEvent, tx: Value, params: Value) -> Iter
 def _averages(context: Context, kept: Kept) -> Iterator[tuple[CallEvent, Bound, float]]:
     """Yield the updates of slow averages of half precision, each with the average and the share of the new weights."""
     for event, name in foreign(context, "map", "tree_map", "incremental_update"):
-        if in_test(event.scope) or _MENDED.search(event.scope.module.source.data):
+        if in_test(event.scope) or event.scope.module.source.matches(_MENDED):
             continue
         args = event.value.args
         if name == "optax.incremental_update":

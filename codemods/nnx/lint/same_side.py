@@ -53,7 +53,7 @@ class _Score(NamedTuple):
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(_WORDS.search(m.source.data) and b"grad(" in m.source.data for m in context.project.modules):
+    if not any(m.source.matches(_WORDS) and b"grad(" in m.source.data for m in context.project.modules):
         return
     judges: dict[ModuleFacts, set[_Pull | None]] = {}
     makers: list[tuple[FunctionFacts, list[_Score]]] = []
@@ -73,7 +73,7 @@ def _check(context: Context) -> Iterator[Finding]:
             makers.append((function, made))
     for function, made in makers:
         pulls = judges.get(function.scope.module, set())
-        if _UPWARDS.search(function.scope.module.source.data):
+        if function.scope.module.source.matches(_UPWARDS):
             continue
         if len(pulls) == 1 and None not in pulls and {one.pull for one in made} == pulls:
             call = made[0].call

@@ -72,7 +72,7 @@ def _saves(context: Context) -> Iterator[tuple[CallEvent, bool]]:
 
 def _kept_otherwise(module: ModuleFacts) -> bool:
     """Say whether a file may keep statistics: it names them, or takes the whole state of something."""
-    if _ELSEWHERE.search(module.source.data):
+    if module.source.matches(_ELSEWHERE):
         return True
     return any(
         event.node.func.attr in {"state", "split"}

@@ -177,7 +177,7 @@ def _parts(context: Context, model: ClassFacts) -> list[ClassFacts]:
                 made = context.flow.classes.class_of(context.flow.here(event.value, event.scope))
                 if made is not None and made not in found:
                     found.append(made)
-        if len(found) > _CLASSES or _ELSEWHERE.search(cls.scope.module.source.data):
+        if len(found) > _CLASSES or cls.scope.module.source.matches(_ELSEWHERE):
             return []
     return found
 
@@ -213,7 +213,7 @@ def _of_functions(context: Context, model: ast.Call, event: CallEvent) -> list[C
             if function in found:
                 continue
             found.append(function)
-            if len(found) > _CLASSES or _ELSEWHERE.search(function.scope.module.source.data):
+            if len(found) > _CLASSES or function.scope.module.source.matches(_ELSEWHERE):
                 return []
             calls += context.bodies.calls.get(function.scope, ())
     return [one for one in calls[1:] if context.flow.calls.name(one) in _FUNCTIONS | _SOFTMAX]

@@ -51,7 +51,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _noises(context)
     yield from _carried(context)
     for scope in scopes(context):
-        if scope.function is not None and _MOVING.search(scope.module.source.data) and not in_test(scope):
+        if scope.function is not None and scope.module.source.matches(_MOVING) and not in_test(scope):
             for node in context.bodies.nodes(scope):
                 for name in ("body", "orelse"):
                     block = getattr(node, name, None)
@@ -89,11 +89,11 @@ def _noises(context: Context) -> Iterator[Finding]:
 
 
 def _names_step(source: Source) -> bool:
-    return _STEP_TEXT.search(source.data) is not None
+    return source.matches(_STEP_TEXT)
 
 
 def _transposes(source: Source) -> bool:
-    return _TRANSPOSED_TEXT.search(source.data) is not None
+    return source.matches(_TRANSPOSED_TEXT)
 
 
 def _carried(context: Context) -> Iterator[Finding]:

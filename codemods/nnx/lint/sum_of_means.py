@@ -34,7 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if name != "jax.lax.psum" or event.scope.function is None or in_test(event.scope) or not event.node.args:
             continue
         axis = constant(argument(event.node, 1, "axis_name"))
-        if _OTHER.search(str(axis)) or _BY_COUNT.search(event.scope.module.source.data):
+        if _OTHER.search(str(axis)) or event.scope.module.source.matches(_BY_COUNT):
             continue
         given, scope = _mapped(context, event)
         given = written(context, given, scope)

@@ -42,7 +42,7 @@ def trained_teachers(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
         modules = [part for part in _attributes(context, cls) if _is_module(context, models, part)]
         kept = [part for part in modules if _KEPT.search(part)]
         others = [part for part in modules if part not in kept]
-        if not kept or not others or any(_ELSEWHERE.search(m.source.data) for m in context.project.modules):
+        if not kept or not others or any(m.source.matches(_ELSEWHERE) for m in context.project.modules):
             continue
         for loss in losses_of(context, event):
             found = _taught(context, loss, cls, kept, others)

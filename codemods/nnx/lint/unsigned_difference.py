@@ -41,7 +41,7 @@ _DEPTH = 12
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(_WORD.search(module.source.data) for module in context.project.modules):
+    if not any(module.source.matches(_WORD) for module in context.project.modules):
         return
     unsigned, types = _Unsigned(context), ExactTypes(context)
     seen: set[ast.AST] = set()

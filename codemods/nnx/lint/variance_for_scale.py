@@ -32,13 +32,14 @@ _SCALES = {
 }
 # log-variances that are doubled somewhere stand for a scale
 _DOUBLED = pattern(rb"exp\(\s*2(\.0?)?\s*\*\s*\w*log_?var|2(\.0?)?\s*\*\s*\w*log_?var|log_?var\w*\s*\*\s*2", re.I)
+_LOGARITHMS = pattern(rb"log_?var|lnvar|log_?sigma_?[2s]", re.I)
 _DEPTH = 5
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(re.search(rb"log_?var|lnvar|log_?sigma_?[2s]", m.source.data, re.I) for m in context.project.modules):
+    if not any(m.source.matches(_LOGARITHMS) for m in context.project.modules):
         return
-    modules = {module for module in context.project.modules if not _DOUBLED.search(module.source.data)}
+    modules = {module for module in context.project.modules if not module.source.matches(_DOUBLED)}
     for scope, node in each(context, ast.BinOp):
         if not isinstance(node.op, ast.Mult) or in_test(scope) or scope.module not in modules:
             continue

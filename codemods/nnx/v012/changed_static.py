@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     attributes = context.shared(Attributes)
     names = {store.event.node.attr for store in attributes.fillings() if isinstance(_object(store), ast.Name)}
-    for attribute in attributes.named({name for name in names if _read(context, name)}):
+    for attribute in attributes.named(_read(context, names)):
         changes = [store for store in attribute.stores if store.filling and isinstance(_object(store), ast.Name)]
         if not changes or not _static(context.flow, attributes, attribute):
             continue
@@ -132,15 +132,18 @@ def _plain(flow: Flow, made: Bound) -> bool:
     return isinstance(element.value, Const | Function | Ref) or flow.calls.callee_name(element) in _PLAIN
 
 
-def _read(context: Context, name: str) -> bool:
-    """Say whether compiled code reads an attribute of that name."""
-    return any(
-        event.node.attr == name
+def _read(context: Context, names: set[str]) -> set[str]:
+    """Return those of some names that compiled code reads attributes by."""
+    if not names:
+        return names
+    return {
+        event.node.attr
+        for event in context.project.attributes()
+        if event.node.attr in names
         and event.context == "load"
         and event.scope.function is not None
         and event.scope.function in context.traced
-        for event in context.project.attributes()
-    )
+    }
 
 
 def _compiled(context: Context) -> dict[ast.AST, list[CallEvent]]:

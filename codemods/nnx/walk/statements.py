@@ -21,7 +21,7 @@ class Statements(Blocks):
 
     def run(self) -> ModuleFacts:
         source = self.facts.source
-        if _DECLARES.search(source.data):
+        if source.matches(_DECLARES):
             self.remote = frozenset(name for node in source.of_type(ast.Global) for name in node.names)
             self.handed = handed(source)
         self.body(self.facts.source.tree.body)
