@@ -9,6 +9,7 @@ import sys
 import libcst
 import pytest
 
+from codemods.nnx import newer
 from codemods.nnx.newer import _Older, parse
 from nnxmigrate.files.magics import masked
 from tests.migration import look, migrated
@@ -75,6 +76,56 @@ def test_a_project_in_newer_syntax_is_migrated() -> None:
     assert "trainer.optimizer.update(trainer.model, trainer.grads)" in texts["main.py"]
     unchanged = [line for line in texts["lib.py"].splitlines() if line in LIBRARY.splitlines()]
     assert len(unchanged) == len(LIBRARY.splitlines()) - 2
+
+
+INDENTED = """\
+class A:
+    def f(self, a):
+        '''
+text {a["b"]}
+        '''
+        if a:
+            print(f"{a["b"]}",
+                  f"{a["c"]}")
+        for x in f"{a["d"]}":
+
+            pass
+        return f"{
+            a["e"]
+        }"
+
+    async def g[T](self, x: T) -> T:
+        with f"{x["f"]}" as y:
+            return y
+        try: x
+        except A, B: pass
+type X = int
+"""
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("code", [*REPLACED, LIBRARY, INDENTED, INDENTED.replace("    ", "\t"), LIBRARY * 9])
+def test_the_statements_alone_become_what_the_whole_does(code: str, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = code.replace("\n", ends)
+    made = ast.dump(parse(code), include_attributes=True)
+    monkeypatch.setattr(newer, "_around_errors", lambda *_: None)
+    assert ast.dump(parse(code), include_attributes=True) == made
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="known here")
+def test_a_large_file_is_not_gone_over_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "x = 1\n" * 500 + INDENTED.replace("except A, B", "except A") + "y = 2\n" * 500
+    made = newer._Older
+    lengths = []
+
+    def noted(data: bytes, module: libcst.Module) -> newer._Older:
+        lengths.append(len(data))
+        return made(data, module)
+
+    monkeypatch.setattr(newer, "_Older", noted)
+    parse(code)
+    assert lengths
+    assert max(lengths) < len(INDENTED)
 
 
 def test_findings_within_a_newer_string_have_their_place() -> None:

@@ -5,9 +5,21 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import codemods.nnx
-from codemods.nnx.patterns import Later, pattern
+from codemods.nnx.patterns import Later, needed, pattern
+from codemods.nnx.source import Source
+
+
+def _everything() -> Iterator[Any]:
+    for module in pkgutil.walk_packages(codemods.nnx.__path__, "codemods.nnx."):
+        for value in vars(importlib.import_module(module.name)).values():
+            for one in value.values() if isinstance(value, dict) else (value,):
+                if isinstance(one, Later):
+                    yield one
 
 
 def test_it_is_one() -> None:
@@ -26,10 +38,20 @@ def test_it_is_one() -> None:
 def test_all_are_right() -> None:
     """Every pattern of the rules can be compiled, which nobody would see before some code is looked at."""
     seen = 0
-    for module in pkgutil.walk_packages(codemods.nnx.__path__, "codemods.nnx."):
-        for value in vars(importlib.import_module(module.name)).values():
-            for one in value.values() if isinstance(value, dict) else (value,):
-                if isinstance(one, Later):
-                    re.compile(one.text, one.flags)
-                    seen += 1
+    for one in _everything():
+        re.compile(one.text, one.flags)
+        seen += 1
     assert seen > 200
+
+
+def test_words_that_a_pattern_needs_change_no_answer() -> None:
+    """The rules' own files, and their capitals, have whatever a pattern looks for."""
+    found = {value for value in _everything() if needed(value)}
+    assert len(found) > 5
+    texts = [path.read_bytes() for path in Path(codemods.nnx.__path__[0]).rglob("*.py")]
+    sources = [Source("a.py", data) for text in texts for data in (text, text.upper(), *text.splitlines())]
+    for words in found:
+        told = [source.matches(words) for source in sources]
+        assert told == [words.search(source.data) is not None for source in sources]
+        assert True in told
+        assert False in told

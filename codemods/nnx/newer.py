@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import libcst
 
 _LINE_ENDS = b"\r\n"
+_PLACES = 20  # how many places in newer syntax are replaced one by one; a file with more is gone over as a whole
+_LONG = 200  # how many lines are looked at by themselves
 
 
 def parse(code: str | bytes, path: str = "<unknown>") -> ast.Module:
@@ -42,7 +44,10 @@ def _newer(text: str, path: str, error: SyntaxError) -> ast.Module:
     """Return the tree of a text that the running Python refused."""
     import libcst
 
+    older = _around_errors(text.encode(), error)
     try:
+        if older is not None:
+            return ast.parse(older.decode(), path)
         module = libcst.parse_module(text)
     except (libcst.ParserSyntaxError, RecursionError):
         raise error from None
@@ -52,6 +57,82 @@ def _newer(text: str, path: str, error: SyntaxError) -> ast.Module:
         running = ".".join(map(str, sys.version_info[:2]))
         message = f"{error.msg} (in Python {running}, which runs nnxmigrate; run it with a newer one)"
         raise SyntaxError(message, (path, error.lineno, error.offset, error.text)) from error
+
+
+def _around_errors(data: bytes, error: SyntaxError) -> bytes | None:
+    """Replace newer syntax in the statements alone that hold it: to go over a whole file takes a second.
+
+    Args:
+        data: a module.
+        error: why it was refused.
+
+    Returns:
+        A module that is accepted; None if there is none by these means.
+    """
+    for _ in range(_PLACES):
+        if error.lineno is None:
+            return None
+        lines = data.splitlines(keepends=True)
+        for first, last in _statements(lines, error.lineno - 1):
+            window = b"".join(lines[first:last])
+            made = _alone(window)
+            if made is None or made == window:
+                continue
+            candidate = b"".join(lines[:first]) + made + b"".join(lines[last:])
+            try:
+                ast.parse(candidate)
+            except SyntaxError as other:
+                if other.lineno is None or first < other.lineno <= last:
+                    continue
+                data, error = candidate, other
+                break
+            except (RecursionError, ValueError):
+                return None
+            return candidate
+        else:
+            return None
+    return None
+
+
+def _statements(lines: list[bytes], at: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of lines that may be statements around a line: itself, its block, and the blocks around it."""
+    if at >= len(lines):
+        return
+    yield at, at + 1
+    first = at
+    while True:
+        depth = _indentation(lines[first])
+        last = first + 1
+        while last < len(lines) and (not lines[last].strip() or _indentation(lines[last]) > depth):
+            last += 1
+        if lines[last : last + 1] and lines[last].lstrip().startswith((b")", b"]", b"}")):
+            last += 1
+        if last - first > _LONG:
+            return
+        if last > at:
+            yield first, last
+        above = first - 1
+        while above >= 0 and (not lines[above].strip() or _indentation(lines[above]) >= depth):
+            above -= 1
+        if above < 0:
+            return
+        first = above
+
+
+def _indentation(line: bytes) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _alone(window: bytes) -> bytes | None:
+    """Replace what is newer in statements that may be indented; None if they are none."""
+    import libcst
+
+    head = b"if 1:\n" if window[:1].isspace() else b""
+    try:
+        module = libcst.parse_module((head + window).decode())
+        return _Older(head + window, module).made()[len(head) :]
+    except (libcst.ParserSyntaxError, RecursionError, UnicodeDecodeError, IndexError):
+        return None
 
 
 class _Older:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from codemods.nnx.newer import parse
 from codemods.nnx.nodes import by_type, every
-from codemods.nnx.patterns import pattern
+from codemods.nnx.patterns import needed, pattern
 
 Node = TypeVar("Node", bound=ast.AST)
 _T = TypeVar("_T")
@@ -97,6 +97,10 @@ class Source:
     def _matches(self) -> dict[re.Pattern[bytes], bool]:
         return {}
 
+    @cached_property
+    def _lower(self) -> bytes:
+        return self.data.lower()
+
     def matches(self, words: re.Pattern[bytes]) -> bool:
         """Say whether a pattern is found anywhere in the text, which is searched once for it.
 
@@ -105,7 +109,9 @@ class Source:
         """
         found = self._matches.get(words)
         if found is None:
-            found = self._matches[words] = words.search(self.data) is not None
+            needs = needed(words)
+            possible = not needs or any(word in self._lower for word in needs)
+            found = self._matches[words] = possible and words.search(self.data) is not None
         return found
 
     @cached_property

@@ -23,6 +23,7 @@ from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequenc
 
 _GROWING = frozenset({"jax.numpy.append", "jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack"})
 _WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
+_DEPTH = 20
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -346,6 +347,8 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
     if isinstance(init.value, Const) and init.value.value is None:
         something = isinstance(value, Unknown) and isinstance(value.node, ast.BinOp)
         return "None before, and an array after" if something else ""
+    if part := _part_alone(context, body, carry, init, value):
+        return part
     if isinstance(init.value, Sequence) and isinstance(init.value.node, ast.Tuple):
         if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple):
             if any(isinstance(e, ast.Starred) for e in (*init.value.node.elts, *value.node.elts)):
@@ -370,6 +373,51 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
     return _difference(before_, Arrays(context, _given(context, body, {carry: before_})), body, value) or _grows(
         context, body, carry, value
     )
+
+
+def _part_alone(context: Context, body: Body, carry: Param, init: Bound, value: Value) -> str:
+    """Say so if a round gives one part of the carry alone, or what is computed of one, where the carry has several."""
+    if not isinstance(value, Item | Unknown) or not _of_part(body, carry, value, 0):
+        return ""
+    begun = init.value
+    if isinstance(begun, Sequence) and isinstance(begun.node, ast.Tuple):
+        several = len(begun.items) > 1 and not any(isinstance(e, ast.Starred) for e in begun.node.elts)
+        number = f"{len(begun.items)} parts"
+    elif isinstance(begun, Mapping):
+        several, number = len(begun.items) > 1, "a dict"
+    else:
+        parts = _taken_apart(context, body, carry) if isinstance(begun, Param | Attr) else 0
+        several, number = parts > 1, f"{parts} parts"
+    return f"{number} before, one of them alone after" if several else ""
+
+
+def _of_part(body: Body, carry: Param, value: Value | None, depth: int) -> bool:
+    """Say whether a value is a part of the carry, or arithmetic with one that is no tuple."""
+    if isinstance(value, Item):
+        return value.base is carry and isinstance(value.index, Const) and isinstance(value.index.value, int | str)
+    node = value.node if isinstance(value, Unknown) else None
+    if not isinstance(node, ast.BinOp) or depth > _DEPTH or _displayed(node):
+        return False
+    values = body.function.scope.module.values
+    sides = [values.get(side) for side in (node.left, node.right)]
+    return any(side is not value and _of_part(body, carry, side, depth + 1) for side in sides)
+
+
+def _displayed(node: ast.AST) -> bool:
+    """Say whether an operation has a tuple or list in it, which it may put together with others."""
+    return any(isinstance(n, ast.Tuple | ast.List | ast.Starred) for n in ast.walk(node))
+
+
+def _taken_apart(context: Context, body: Body, carry: Param) -> int:
+    """Return into how many variables a body takes its carry apart, once; 0 if it does not."""
+    found = [
+        len(target.elts)
+        for node in context.bodies.nodes(body.function.scope)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == carry.name
+        for target in node.targets
+        if isinstance(target, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in target.elts)
+    ]
+    return found[0] if len(found) == 1 else 0
 
 
 def _calculated(value: Value) -> bool:

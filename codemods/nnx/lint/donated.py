@@ -256,6 +256,8 @@ def _other_name(
         return True
     if not isinstance(value, Loop):
         return False
+    if isinstance(found, Loop) and found.node is value.node:  # bound anew later in the round
+        found = found.before
     if isinstance(value.before, Call | Item | Mapping | Param) and found is value.before:
         return True
     return isinstance(found, Item | Param) and same_first(context, given, read, event.scope)

@@ -14,7 +14,7 @@ from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
-_FLOW = pattern(rb"log_?det|ldj|jacobian|\bflow", re.I)
+_FLOW = pattern(rb"log_?det|ldj|jacobian|\bflow", re.I, needs=(b"logdet", b"log_det", b"ldj", b"jacobian", b"flow"))
 _BASE = pattern(r"log_?p(rob|df)?|norm|gaussian|prior|base", re.I)
 
 

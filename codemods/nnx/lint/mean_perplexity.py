@@ -22,11 +22,9 @@ _WRAPPING = frozenset({"float", "item", "array", "asarray", "stack", "device_get
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"exp(" in m.source.data and (b"ppl" in m.source.data or b"erplex" in m.source.data)
-               for m in context.project.modules):  # fmt: skip
-        return
     for scope in scopes(context):
-        if not in_test(scope):
+        mentions = scope.module.source.mentions
+        if mentions(b"exp(") and (mentions(b"ppl") or mentions(b"erplex")) and not in_test(scope):
             for node, name in _collected(context, scope):
                 if _averaged(context, scope, name) and not _kept(context, scope, name):
                     yield finding(

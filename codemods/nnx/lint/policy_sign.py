@@ -21,7 +21,11 @@ _ANY_LOSS = pattern(r"loss(_fn|_fun|_func|_function)?|\w+_loss_fn")
 _ASCENT = pattern(rb"ascen[dt]|maximi[sz]|lambda \w+: ?-\w|negative\(|scale\((lr|learning|\d)", re.I)
 _TURNED = pattern(r"neg|minus|objective|surrogate")
 _ADVANTAGE = pattern(r"(\w+_)?(advantages?|advs?|returns?|rewards?_to_go)")
-_COSTS = pattern(rb"(?<![a-z])(costs?|energy|energies|minimi[sz]e|tours?|lengths?_of)(?![a-z])", re.I)
+_COSTS = pattern(
+    rb"(?<![a-z])(costs?|energy|energies|minimi[sz]e|tours?|lengths?_of)(?![a-z])",
+    re.I,
+    needs=(b"cost", b"energ", b"minimi", b"tour", b"length_of", b"lengths_of"),
+)
 _REDUCING = frozenset({"mean", "sum"})
 _PICKING = frozenset({"take_along_axis", "log_prob", "log_softmax", "squeeze", "sum"})
 _READS = ast.Name | ast.Attribute | ast.Subscript | ast.Call
@@ -30,8 +34,6 @@ _DEPTH = 5
 
 def _check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
-        if module.source.matches(_COSTS):
-            continue  # advantages may be those of a cost, of which less is better
         for function in module.functions:
             name = function.name.lower()
             if not _is_loss(context, function) or _TURNED.search(name) or in_test(function.scope):
@@ -42,7 +44,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 value = value.elts[0]
             parts = _added(context, function.scope, value)
             product = next((one for part in parts if (one := _reduced(context, function.scope, part))), None)
-            if product is not None and not _turned(context, function):
+            # advantages may be those of a cost, of which less is better
+            if product is not None and not module.source.matches(_COSTS) and not _turned(context, function):
                 yield finding(
                     RULE.code,
                     function.scope,

@@ -24,7 +24,11 @@ from codemods.nnx.values import Attr, Function, Ref, Unknown, Value
 _SMALL = 1e-3  # a step of Adam, beside which a weight of 0.5 is more than 256 times as large
 _SLOW = 0.01  # the greatest share of the new weights in a slow average
 # where rounding is made up for, or another copy is kept
-_MENDED = pattern(rb"master|stochastic.?round|kahan|compensat|fp32_params|params_fp32|full_precision", re.I)
+_MENDED = pattern(
+    rb"master|stochastic.?round|kahan|compensat|fp32_params|params_fp32|full_precision",
+    re.I,
+    needs=(b"master", b"stochastic", b"kahan", b"compensat", b"fp32", b"full_precision"),
+)
 
 
 def _check(context: Context) -> Iterator[Finding]:

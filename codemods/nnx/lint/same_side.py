@@ -19,7 +19,11 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Free, Function, Item, Param, Ref, Sequence, Value
 
-_WORDS = pattern(rb"discrim|critic|generator|fake|advers|\bgan\b", re.I)
+_WORDS = pattern(
+    rb"discrim|critic|generator|fake|advers|\bgan\b",
+    re.I,
+    needs=(b"discrim", b"critic", b"generator", b"fake", b"advers", b"gan"),
+)
 # where a gradient may be followed upwards
 _UPWARDS = pattern(
     rb"lambda (\w+): *-\1\b|ascent|maximi[sz]e|jnp\.negative|operator\.neg|\.scale\(|reversal|\(-(lr|learning_rate)\b",

@@ -25,7 +25,8 @@ _STEP_TEXT = pattern(rb"\b(dt|d_t|delta_?t|time_?step|step_?size|h)\b", re.I)
 _TRANSPOSED_TEXT = pattern(rb"\.\s*m?T\b|transpose")
 _DIFFUSION = pattern(r"^(sigmas?|sig|vol|volatility|diffusion|diff_coeff?|g_?t?|std)$", re.I)
 _BROWNIAN = pattern(r"^(d_?[wb](_?t)?|brownian\w*|wiener\w*)$", re.I)
-_MOVING = pattern(rb"leap_?frog|verlet|hamilton|hmc|momentum|velocit|symplectic", re.I)
+_MOVING_WORDS = (b"leapfrog", b"leap_frog", b"verlet", b"hamilton", b"hmc", b"momentum", b"velocit", b"symplectic")
+_MOVING = pattern(b"|".join(_MOVING_WORDS), re.I, needs=_MOVING_WORDS)
 _NORMAL = "jax.random.normal"
 _DEPTH = 4
 _TERMS = 6

@@ -36,7 +36,9 @@ _JOINED = frozenset({"stack", "concatenate", "vstack", "hstack"})
 _HOMES = ("jax.numpy", "numpy", "jax.lax", "jax")
 _NARROW = 16  # bits: wider ones count something more often than not, and the later count is the larger
 _HASHES = pattern(r"hash|crc|rng|prng|random|threefry|murmur|checksum|modul|wrap", re.I)
-_WORD = pattern(rb"\buint(?:8|16|32|64)\b|random\.bits\b|Image\.open\(|\bimread\(")
+_WORD = pattern(
+    rb"\buint(?:8|16|32|64)\b|random\.bits\b|Image\.open\(|\bimread\(", needs=(b"uint", b"bits", b"image", b"imread")
+)
 _DEPTH = 12
 
 

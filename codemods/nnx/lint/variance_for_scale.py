@@ -32,7 +32,7 @@ _SCALES = {
 }
 # log-variances that are doubled somewhere stand for a scale
 _DOUBLED = pattern(rb"exp\(\s*2(\.0?)?\s*\*\s*\w*log_?var|2(\.0?)?\s*\*\s*\w*log_?var|log_?var\w*\s*\*\s*2", re.I)
-_LOGARITHMS = pattern(rb"log_?var|lnvar|log_?sigma_?[2s]", re.I)
+_LOGARITHMS = pattern(rb"log_?var|lnvar|log_?sigma_?[2s]", re.I, needs=(b"log_var", b"logvar", b"lnvar", b"sigma"))
 _DEPTH = 5
 
 

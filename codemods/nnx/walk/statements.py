@@ -13,7 +13,7 @@ from codemods.nnx.walk.blocks import Blocks
 from codemods.nnx.walk.nonlocals import handed
 
 # where a statement may begin
-_DECLARES = pattern(rb"(?:^|[;:])\s*(?:global|nonlocal)\b", re.MULTILINE)
+_DECLARES = pattern(rb"(?:^|[;:])\s*(?:global|nonlocal)\b", re.MULTILINE, needs=(b"global", b"nonlocal"))
 
 
 class Statements(Blocks):
