@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from codemods.nnx.edits import Edit, merged, spliced
 from codemods.nnx.findings import Failure, Finding, Fix, Safety
@@ -39,8 +40,7 @@ class Broken(Exception):
         self.failures = failures
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The project's texts at one moment."""
 
     documents: Mapping[str, Document]

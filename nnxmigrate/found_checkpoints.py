@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from nnxmigrate.files.discovery import EXCLUDED
 
 _KEPT = frozenset({"build", "dist", "_build"})
 
 
-@dataclass(frozen=True)
-class FoundCheckpoint:
+class FoundCheckpoint(NamedTuple):
     """A checkpoint.
 
     Attributes:

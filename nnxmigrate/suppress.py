@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from codemods.nnx.findings import Finding
 from codemods.nnx.options import Options
@@ -47,8 +48,7 @@ class Suppression:
         return bool(hit)
 
 
-@dataclass(frozen=True)
-class Sifted:
+class Sifted(NamedTuple):
     """Findings, divided by what the comments say."""
 
     kept: list[Finding]

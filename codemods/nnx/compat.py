@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os.path
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts, Scope
@@ -57,8 +57,7 @@ def with_sharding_constraint(x, spec, mesh=None):
 }
 
 
-@dataclass(frozen=True)
-class Borrowed:
+class Borrowed(NamedTuple):
     """How a module writes a helper of the compatibility module.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts, Scope
@@ -13,8 +13,7 @@ from codemods.nnx.source import Source
 from codemods.nnx.values import Ref
 
 
-@dataclass(frozen=True)
-class Spelling:
+class Spelling(NamedTuple):
     """How a name is written at a place.
 
     Attributes:

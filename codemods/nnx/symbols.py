@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 
 def _names(text: str) -> frozenset[str]:
@@ -68,8 +68,7 @@ PUBLIC: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A thing that has not had the same name in all releases.
 
     Attributes:

@@ -5,11 +5,10 @@ Each was measured on Flax 0.10.7, 0.11.2 and 0.12.8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """A change that the text of a program does not show, or that needs nothing done.
 
     Attributes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnxmigrate.files.roots import common_folder, project_root
 
@@ -28,8 +27,7 @@ EXCLUDED = frozenset(
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A file to look at.
 
     Attributes:

@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]', re.DOTALL)
 _CHARACTER = re.compile(
@@ -16,8 +16,7 @@ _CHARACTER = re.compile(
 Key = tuple[str | int, ...]
 
 
-@dataclass(frozen=True)
-class Literal:
+class Literal(NamedTuple):
     """A string in a JSON text.
 
     Attributes:

@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from codemods.nnx.edits import Edit, merged
 from nnxmigrate.files.document import Document, EditRefused, Mask, Spot, Unreadable
@@ -18,8 +19,7 @@ from nnxmigrate.files.python import BOM
 _FIRST_INDENT = re.compile(r"(\s*)\Z")
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A JSON string literal of a code cell and the range of the text that it holds.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lsprotocol import types as lsp
 
@@ -21,8 +21,7 @@ from nnxmigrate.server.workspace import Checked, Workspace
 FIX_ALL = "source.fixAll.nnxmigrate"
 
 
-@dataclass(frozen=True)
-class Editor:
+class Editor(NamedTuple):
     """What is known about the editor.
 
     Attributes:

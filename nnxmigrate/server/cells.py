@@ -5,14 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from codemods.nnx.edits import Edit
 from nnxmigrate.files.document import Document, EditRefused, Mask, Spot, Unreadable, commented
 from nnxmigrate.files.magics import NotPython, masked
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A code cell.
 
     Attributes:

@@ -7,7 +7,8 @@ found, moved with the text; and in what was edited since, what most other rules 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from codemods.nnx.analyse import chosen
 from codemods.nnx.findings import Analysis, Finding
@@ -28,8 +29,7 @@ def local(code: str) -> bool:
     return code.startswith(FAMILIES) and code not in EXCEPT
 
 
-@dataclass(frozen=True)
-class Carried:
+class Carried(NamedTuple):
     """Findings about a text, to be moved to what becomes of it.
 
     Attributes:

@@ -11,8 +11,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import click
@@ -46,8 +45,7 @@ _UNTITLED = "untitled:"
 _LINE = re.compile(r"line (\d+): ")
 
 
-@dataclass(frozen=True)
-class _Known:
+class _Known(NamedTuple):
     """The last check of an open file.
 
     Attributes:

@@ -6,7 +6,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.newer import parse
 from codemods.nnx.nodes import every
@@ -43,8 +43,7 @@ _NEWER: dict[str, re.Pattern[bytes]] = {
 }
 
 
-@dataclass(frozen=True)
-class Traces:
+class Traces(NamedTuple):
     """What code shows.
 
     Attributes:

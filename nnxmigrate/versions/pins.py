@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codemods.nnx.options import VERSIONS
 from nnxmigrate.files.discovery import display
@@ -24,8 +23,7 @@ ORDER = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "Pipfile
 _SUFFIXES = (".toml", ".lock", ".txt", ".in", ".yml", ".yaml", ".cfg", ".py", "Pipfile")
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """What a file says about Flax.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
@@ -35,8 +35,7 @@ _LEVELS = 6  # of functions between a loop and what it calls
 _DEPTH = 4  # of modules in modules
 
 
-@dataclass(frozen=True)
-class _Sown:
+class _Sown(NamedTuple):
     """A value that a module sows so that the earlier ones stay.
 
     Attributes:
@@ -75,8 +74,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-@dataclass(frozen=True)
-class _Read:
+class _Read(NamedTuple):
     """A place that reads what was sown.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
@@ -24,8 +24,7 @@ _ASKING = frozenset({"isinstance", "hasattr", "type"})
 _OTHERWISE = frozenset({"base_module", "lora_a", "lora_b"})
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a layer is put.
 
     Attributes:

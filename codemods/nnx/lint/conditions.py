@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from codemods.nnx.lint.syntax import Path, exclusive, names_in, own_nodes
 
@@ -69,8 +68,7 @@ def _opposites(test: ast.expr) -> tuple[str, str]:
     return text, f"not {text}"
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(NamedTuple):
     """What a condition asks of one expression.
 
     Attributes:
@@ -190,8 +188,7 @@ def _constant(node: ast.expr) -> tuple[object, ...]:
     return ()
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(NamedTuple):
     """A member of an enumeration; those of two classes, or one and a plain value, may be equal."""
 
     owner: str

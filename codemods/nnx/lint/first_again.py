@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
@@ -26,8 +26,7 @@ _LOOPS = {
 _GRADIENT = pattern(r"grad", re.I)
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     """A variable that a loop begins with, and what its body calls it.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -17,8 +17,7 @@ _DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.Call)
 _DEPTH = 2  # through how many functions something is handed on until it is kept
 
 
-@dataclass(frozen=True)
-class _Kept:
+class _Kept(NamedTuple):
     """A place that keeps something.
 
     Attributes:

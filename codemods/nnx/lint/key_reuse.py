@@ -6,7 +6,7 @@ import ast
 from bisect import bisect
 from collections.abc import Iterator
 from collections.abc import Sequence as Sequence_
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -48,8 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from (place.found(RULE.code) for place in context.shared(reuses) if not place.weak)
 
 
-@dataclass(frozen=True)
-class Reuse:
+class Reuse(NamedTuple):
     """A key that is used again.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts
@@ -39,8 +39,7 @@ class Unclear(Exception):
     """A part of a model may be anything."""
 
 
-@dataclass(frozen=True)
-class ModelPart:
+class ModelPart(NamedTuple):
     """A module or Variable within a model.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -27,8 +27,7 @@ _KEPT_TYPES = frozenset({"float32", "int32", "uint32", "float16", "bfloat16", "i
                          "bool", "bool_"})  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _View:
+class _View(NamedTuple):
     """A buffer that is given to a device, or a part of it.
 
     Attributes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
@@ -22,8 +21,7 @@ _DEPTH = 4  # through how many variables a term is followed
 _VALUES = 200  # so many that it is computed from
 
 
-@dataclass(frozen=True)
-class _Term:
+class _Term(NamedTuple):
     """One term of a sum.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -40,8 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """A time that is taken before compiled code is done.
 
     Attributes:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
@@ -673,8 +674,7 @@ class Traced:
         return tracing
 
 
-@dataclass(frozen=True)
-class _Handed:
+class _Handed(NamedTuple):
     """A function that a call in traced code reaches.
 
     Attributes:

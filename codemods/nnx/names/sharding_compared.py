@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
@@ -17,8 +17,7 @@ _KEYWORDS = frozenset({"sharding", "sharding_names", "out_sharding", "names"})
 _EQUAL = frozenset({"assertEqual", "assertNotEqual", "assertSequenceEqual", "assertTupleEqual", "assert_equal"})
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(NamedTuple):
     """A read of names of mesh axes under their old name.
 
     Attributes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.values import Call, Value
 
 
-@dataclass(frozen=True)
-class TreeFunction:
+class TreeFunction(NamedTuple):
     """A function that takes a tree apart.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.flow import Flow
@@ -34,8 +34,7 @@ _STREAMS = {
 }
 
 
-@dataclass(frozen=True)
-class Constructor:
+class Constructor(NamedTuple):
     """A call that makes an object of a class of Flax, its options possibly bound before by ``functools.partial``.
 
     Attributes:
@@ -49,8 +48,7 @@ class Constructor:
     starred: bool
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(NamedTuple):
     """A layer that forks a stream when it is made (0.11) or keeps the Rngs it got (0.10).
 
     Attributes:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
@@ -39,8 +39,7 @@ class Step:
     stream: str
 
 
-@dataclass(frozen=True)
-class Holder:
+class Holder(NamedTuple):
     """The layer that a path goes through.
 
     Attributes:

@@ -10,7 +10,7 @@ import ast
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
@@ -21,8 +21,7 @@ from codemods.nnx.state.summaries import Summaries
 from codemods.nnx.values import Attr, ModuleRef
 
 
-@dataclass(frozen=True)
-class Alias:
+class Alias(NamedTuple):
     """A call whose result is no copy any more, where that matters.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
@@ -124,8 +124,7 @@ def _number(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
-@dataclass(frozen=True)
-class _Made:
+class _Made(NamedTuple):
     """What makes a Sequential.
 
     Attributes:

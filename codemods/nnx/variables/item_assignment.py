@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
@@ -19,8 +19,7 @@ from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Changed, Const, Item, Sequence, Unknown, Value
 
 
-@dataclass(frozen=True)
-class Assignment:
+class Assignment(NamedTuple):
     """A statement ``variable[index] = value``.
 
     Attributes:

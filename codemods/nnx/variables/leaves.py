@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
@@ -21,8 +21,7 @@ _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves"})
 _NAMES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
 
 
-@dataclass(frozen=True)
-class _Mapped:
+class _Mapped(NamedTuple):
     """A tree that a function is applied to, and the call that does it."""
 
     tree: Bound

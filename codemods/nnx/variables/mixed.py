@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, ModuleFacts
@@ -18,8 +18,7 @@ from codemods.nnx.variables.references import VARIABLE_STATE, Test, tests, type_
 _CALLERS = 3  # how many callers up an argument is followed
 
 
-@dataclass(frozen=True)
-class Mixed:
+class Mixed(NamedTuple):
     """A test that told Variables from leaves up to 0.10.
 
     Attributes:

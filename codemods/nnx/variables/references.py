@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
@@ -14,8 +14,7 @@ from codemods.nnx.values import Attr, Call, Free, Ref
 VARIABLE_STATE = "flax.nnx.VariableState"
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(NamedTuple):
     """A call ``isinstance(x, classes)``, or ``type(x)`` compared with a class.
 
     Attributes:
