@@ -52,9 +52,11 @@ def _kept_by_static(context: Context, function: FunctionFacts) -> bool:
         if root.transform == "jax.jit" and root.function.owner is function.owner
         if root.function.self_param is not None and root.function.self_param.name in root.static
     }
+    if not readers:
+        return False
     reads = [event for event in context.project.attributes() if event.node.attr == function.name]
     return (
-        bool(readers and reads)
+        bool(reads)
         and all(
             event.scope.function in readers
             and event.base is event.scope.function.self_param

@@ -74,8 +74,20 @@ def _left_alone(root: Root, param: Param) -> bool:
     return param.name in root.static
 
 
+def _kept(_: Context) -> dict[tuple[FunctionFacts, int], set[Param]]:
+    """Return where what functions change is kept, by how many calls deep they were asked about."""
+    return {}
+
+
 def changed(context: Context, function: FunctionFacts, depth: int = 0) -> set[Param]:
     """Return the parameters that a function updates, or hands to a function that does."""
+    kept, key = context.shared(_kept), (function, depth)
+    if key not in kept:
+        kept[key] = _found(context, function, depth)
+    return kept[key]
+
+
+def _found(context: Context, function: FunctionFacts, depth: int) -> set[Param]:
     found: set[Param] = set(_stored(context, function))
     scope = function.scope
     for event in context.bodies.calls.get(scope, ()):

@@ -11,7 +11,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.padding_test import compared_padding
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Const, Item, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
 
 _SAME = frozenset({"array", "asarray", "astype", "bool_", "broadcast_to", "expand_dims", "rearrange", "repeat"}
                   | {"reshape", "squeeze", "swapaxes", "tile", "transpose"})  # fmt: skip
@@ -43,9 +43,51 @@ def meaning(context: Context, mask: Bound, scope: Scope, depth: int = 0) -> Mean
         scope: the body that it is used in.
         depth: how deep in a larger mask it stands.
     """
-    flow, value = context.flow, mask.value
-    if depth > _DEPTH or isinstance(value, Changed):
+    known, key = context.shared(_Meanings), (mask, scope)
+    kept = known.kept.get(key)
+    if depth > _DEPTH:
+        known.cut += 1
         return None
+    if kept is not None and (kept.whole or depth >= kept.depth):
+        known.cut += not kept.whole
+        return kept.answer
+    # masks are made of each other in loops and on many ways: each is asked about once, not once for each way
+    known.kept[key] = _Kept(None, depth, whole=False)
+    cut = known.cut
+    answer = _of_one(context, mask, scope, depth)
+    known.kept[key] = _Kept(answer, depth, whole=known.cut == cut)
+    return answer
+
+
+class _Kept(NamedTuple):
+    """What was found for a mask.
+
+    Attributes:
+        answer: what it is true for; None while that is looked for.
+        depth: how deep it stood then.
+        whole: whether everything was followed that it is made of.
+    """
+
+    answer: Meaning | None
+    depth: int
+    whole: bool
+
+
+class _Meanings:
+    """What masks were found to be true for.
+
+    Attributes:
+        kept: the answers, by the mask and the body that it is used in.
+        cut: how often a mask was not followed since it stood too deep.
+    """
+
+    def __init__(self, _: Context) -> None:
+        self.kept: dict[tuple[Bound, Scope], _Kept] = {}
+        self.cut = 0
+
+
+def _of_one(context: Context, mask: Bound, scope: Scope, depth: int) -> Meaning | None:
+    flow, value = context.flow, mask.value
     if isinstance(value, Indexed | Item):
         return _of_all(context, flow.with_value(mask, value.base), scope, depth)
     if isinstance(value, Unknown):
@@ -87,8 +129,13 @@ OVER_QUERIES = (
 
 def _of_all(context: Context, mask: Bound, scope: Scope, depth: int) -> Meaning | None:
     """Return what a mask is true for wherever it comes from."""
-    found = {meaning(context, one, scope, depth + 1) for one in context.sources.originals(mask)}
-    return found.pop() if len(found) == 1 else None
+    agreed: Meaning | None = None
+    for one in context.sources.originals(mask):
+        found = meaning(context, one, scope, depth + 1)
+        if found is None or agreed not in (None, found):
+            return None
+        agreed = found
+    return agreed
 
 
 _FLAX = frozenset({"flax.nnx", "flax.linen", "flax.linen.attention", "flax.nnx.nn.attention"})
