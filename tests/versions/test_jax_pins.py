@@ -70,10 +70,13 @@ def test_names_that_the_pinned_jax_has(tree: Tree) -> None:
     assert _told("lint", ".") == {"NNX881"}
 
 
-def test_flax_needs_a_later_jax(tree: Tree) -> None:
-    """A project with Flax is told of the functions of trees that the releases beside later ones no longer have."""
-    tree({"requirements.txt": "jax==0.4.38\nflax==0.10.2\n", ".git/HEAD": "", "a.py": "import flax\n" + TREES})
+def test_nnx_needs_a_later_jax(tree: Tree) -> None:
+    """A project with NNX is told of the functions of trees that the releases beside later ones no longer have."""
+    tree({"requirements.txt": "jax==0.4.38\nflax==0.10.2\n", ".git/HEAD": ""})
+    tree({"a.py": "from flax import nnx\n\nprint(nnx)\n" + TREES})
     assert _told("lint", ".", "--no-cache") == {"NNX302"}
+    tree({"a.py": "from flax import linen\n\nprint(linen)\n" + TREES})
+    assert _told("lint", ".", "--no-cache") == set()
 
 
 def _told(*words: str) -> set[str]:

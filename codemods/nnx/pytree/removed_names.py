@@ -46,8 +46,8 @@ def _report(context: Context, event: AttrEvent) -> Iterator[Finding]:
     else:
         return
     gone = "0.3.16" if name == "tree_multimap" else "0.6.0"
-    if not _with_flax(context) and context.options.older_jax(event.scope.module.source.path, gone):
-        return  # what it is pinned to has the name, and there is no Flax that needs a newer one
+    if not _with_nnx(context) and context.options.older_jax(event.scope.module.source.path, gone):
+        return  # what it is pinned to has the name, and there is no NNX that needs a newer one
     source = event.scope.module.source
     # of `jax.tree_map` only the last part changes, so that comments and line ends before it stay
     edit = replace(source, event.node, new) if _one_line(event.node) else None
@@ -61,14 +61,9 @@ def _report(context: Context, event: AttrEvent) -> Iterator[Finding]:
     )
 
 
-def _with_flax(context: Context) -> bool:
-    """Say whether some file of the project imports Flax."""
-    return any(
-        name.partition(".")[0] == "flax"
-        for module in context.project.modules
-        for one in module.imports
-        for name in ([one.module or ""] if isinstance(one, ast.ImportFrom) else [alias.name for alias in one.names])
-    )
+def _with_nnx(context: Context) -> bool:
+    """Say whether some file of the project uses NNX; Linen alone runs with the JAX that it always did."""
+    return any(module.source.mentions(b"nnx") for module in context.project.modules)
 
 
 def _one_line(node: ast.Attribute) -> bool:
