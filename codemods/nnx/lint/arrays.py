@@ -442,6 +442,9 @@ class Arrays:
             return Array(one, _highest([p.axes for p in parts])) if not value.keywords else UNKNOWN
         if word == "take_along_axis" and len(value.args) > 1 and len(value.args) + len(value.keywords) == 3:
             return Array(first.number, self.of(value.args[1], scope, depth).axes)  # as many as the indices have
+        if word == "tile" and len(value.args) == 2:
+            times = self._shape(value.args[1], scope, None)
+            return Array(first.number, None if None in (first.axes, times) else max(first.axes or 0, times or 0))
         if word == "squeeze":
             return Array(first.number, _squeezed(first.axes, value.args[1:], value))
         if word in {"dot", "matmul"} and len(value.args) == 2:
@@ -459,6 +462,9 @@ class Arrays:
             return replace(first, weak=False)
         alike = {"abs", "square", "negative", "zeros_like", "ones_like", "copy", "sort", "flip", "roll", "nan_to_num"}
         if word in alike and value.keyword("dtype") is None:
+            shape = value.argument(2, "shape") if word.endswith("_like") else None
+            if shape is not None:
+                return Array(first.number, self._shape(shape, scope, None))
             return replace(first, weak=False)
         return UNKNOWN
 

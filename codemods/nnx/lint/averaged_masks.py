@@ -1,4 +1,4 @@
-"""Means over all positions of losses that a mask leaves out in part; part of NNX789."""
+"""Means over all positions of losses, or of right answers, that a mask leaves out in part; part of NNX789."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import in_test, written
 from codemods.nnx.lint.syntax import entry_word, keyword, operands
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
@@ -28,15 +29,18 @@ def averaged_masks(context: Context, told: set[CallEvent]) -> Iterator[tuple[Cal
         scope, node = event.scope, event.node
         if event in told or scope.module not in context.asked or scope.function is None or in_test(scope):
             continue
-        if not scope.module.source.mentions(b"softmax_cross_entropy") or node.keywords or len(node.args) > 1:
+        source = scope.module.source
+        if not source.mentions(b"softmax_cross_entropy") and not source.mentions(b"argmax"):
+            continue
+        if node.keywords or len(node.args) > 1:
             continue
         name = context.flow.calls.name(event)
         given = node.args[0] if name == "jax.numpy.mean" and node.args else getattr(node.func, "value", None)
         if name not in {"", "jax.numpy.mean"} or not isinstance(given, ast.expr):
             continue
-        factors = operands(written(context, given, scope), ast.Mult)
+        factors = [_bare(one) for one in operands(written(context, given, scope), ast.Mult)]
         masks = [one for one in factors if _MASK.search(entry_word(_bare(one)))]
-        losses = [one for one in factors if _each_loss(context, written(context, one, scope), scope)]
+        losses = [one for one in factors if _each(context, written(context, one, scope), scope)]
         if len(factors) != 2 or len(masks) != 1 or len(losses) != 1 or _weighed_anew(context, node, masks[0], scope):
             continue
         yield event, ast.unparse(_bare(masks[0]))
@@ -53,8 +57,13 @@ def _bare(node: ast.expr) -> ast.expr:
             return node
 
 
-def _each_loss(context: Context, node: ast.expr, scope: Scope) -> bool:
-    """Say whether an expression is the loss at each position."""
+def _each(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is the loss at each position, or whether the answer there is right."""
+    if isinstance(node, ast.Compare):
+        sides = [written(context, side, scope) for side in (node.left, *node.comparators)]
+        return isinstance(node.ops[0], ast.Eq) and any(
+            isinstance(side, ast.Call) and last_word(side.func) == "argmax" for side in sides
+        )
     value = scope.module.values.get(node)
     if not isinstance(node, ast.Call) or not isinstance(value, Call) or keyword(node, "where") is not None:
         return False

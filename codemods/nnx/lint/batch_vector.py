@@ -28,7 +28,7 @@ _Given = dict[Param, tuple[ast.expr, Scope]]
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    words = (b".shape[0]", b".shape[:1]", b"len(")
+    words = (b".shape", b"len(")
     if not any(word in m.source.data for m in context.project.modules for word in words):
         return
     sides = _Sides(context)
@@ -133,6 +133,10 @@ class _Sides:
         if word in _SHAPED:
             return self._length(value.argument(_SHAPED[word], "shape"), scope)
         func = value.node.func
+        if not name and isinstance(func, ast.Attribute) and func.attr in _SHAPED and "rng" in ast.unparse(func.value):
+            size = value.keyword("size")  # of a generator of NumPy; the shape of streams of NNX stands first
+            whole = value.args[0] if value.args and isinstance(value.args[0], Sequence) else None
+            return self._length(size if size is not None else whole, scope)
         if isinstance(func, ast.Attribute) and func.attr == "astype":
             return self._counted(func.value, scope, given, depth + 1)
         return None
@@ -198,6 +202,8 @@ class _Sides:
             if word in _LIKE and value.node.args:
                 return self._examples(value.node.args[0], scope, given, depth + 1)
             shape = value.argument(_SHAPED[word], "shape") if word in _SHAPED else None
+            if not name and "rng" in ast.unparse(value.node.func) and last_word(value.node.func) in _SHAPED:
+                shape = value.keyword("size") or (value.args[0] if value.args else None)
             if isinstance(shape, Attr) and shape.name == "shape":
                 return shape.base, scope
         return value, scope

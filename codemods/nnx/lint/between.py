@@ -55,9 +55,11 @@ def changed_between(context: Context, roots: Iterable[Root], changes: Iterable[P
     for root in roots:
         if in_test(root.scope):
             continue
-        calls = _upwards(context, [(event.scope, event.node) for event in context.traced.calls_of(root)])
+        direct = [(event.scope, event.node) for event in context.traced.calls_of(root)]
+        calls = _upwards(context, [one for one in direct if not _compiled_here(root, one[0])])
+        calls += [one for one in direct if one not in calls]
         for change in changes:
-            for scope, node in _upwards(context, [change]):
+            for scope, node in _upwards(context, [change], root):
                 lines = [call for home, call in calls if home is scope and call is not node and _of(call, owner)]
                 if lines and stands_between(context, root, scope, node, lines, change[1]):
                     return change
@@ -70,20 +72,41 @@ def _of(call: ast.AST, owner: str) -> bool:
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == owner
 
 
-def _upwards(context: Context, places: list[Place]) -> list[Place]:
-    """Return places with the calls, in host code, of the functions that they stand in."""
+def _upwards(context: Context, places: list[Place], root: Root | None = None) -> list[Place]:
+    """Return places with the calls, in host code, of the functions that they stand in.
+
+    Args:
+        context: the analysis.
+        places: the places.
+        root: what is compiled anew by functions that do so behind a place: whoever calls them gets the new value.
+    """
     found = dict.fromkeys(places)
     for _ in range(_CALLERS):
         above: list[Place] = [
             (event.scope, event.node)
-            for scope, _ in places
-            if scope.function is not None
+            for scope, node in places
+            if scope.function is not None and not (root is not None and _compiles_behind(context, root, scope, node))
             for event in context.flow.sites.callers(scope.function)
             if event.scope.function not in context.traced and (event.scope, event.node) not in found
         ]
         found |= dict.fromkeys(above)
         places = above
     return list(found)
+
+
+def _compiled_here(root: Root, scope: Scope) -> bool:
+    """Say whether a function compiles what another one makes for it each time: no two of its calls share that."""
+    made, function = function_of(root.function.scope.parent), scope.function
+    if root.scope is not scope or root.decorator or made is None or function is None:
+        return False
+    return not function.decorators and not made.decorators
+
+
+def _compiles_behind(context: Context, root: Root, scope: Scope, node: ast.stmt | ast.expr) -> bool:
+    """Say whether a function always compiles something behind a place in it, which it reaches itself."""
+    paths = context.bodies.paths(scope)
+    behind = root.scope is scope and getattr(root.node, "lineno", 0) > node.lineno
+    return behind and paths.get(root.node) == () == paths.get(node)
 
 
 def stands_between(

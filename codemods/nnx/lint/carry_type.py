@@ -19,10 +19,11 @@ from codemods.nnx.lint.made_records import changed_fields, fields_given, record_
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 _GROWING = frozenset({"jax.numpy.append", "jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack"})
 _WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
+_ALONE = "one part alone after"
 _DEPTH = 20
 
 
@@ -67,7 +68,9 @@ def _check(context: Context) -> Iterator[Finding]:
                     body.function.scope,
                     _place(body, returned),
                     f"{shown(body.function)} changes the type of the carry of {word}: {problem}",
-                    "give the first carry the shape and type that the body returns, or cast the result",
+                    "return the whole carry" + (", and the output beside it" if word == "scan" else "")
+                    if problem.endswith(_ALONE)
+                    else "give the first carry the shape and type that the body returns, or cast the result",
                 )
                 break
 
@@ -377,30 +380,38 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
 
 def _part_alone(context: Context, body: Body, carry: Param, init: Bound, value: Value) -> str:
     """Say so if a round gives one part of the carry alone, or what is computed of one, where the carry has several."""
-    if not isinstance(value, Item | Unknown) or not _of_part(body, carry, value, 0):
-        return ""
     begun = init.value
+    fields = frozenset(record_fields(context, init)) if isinstance(begun, Call) else frozenset()
+    if not _of_part(body, carry, value, fields, 0):
+        return ""
     if isinstance(begun, Sequence) and isinstance(begun.node, ast.Tuple):
         several = len(begun.items) > 1 and not any(isinstance(e, ast.Starred) for e in begun.node.elts)
         number = f"{len(begun.items)} parts"
     elif isinstance(begun, Mapping):
         several, number = len(begun.items) > 1, "a dict"
+    elif fields:
+        several, number = len(fields) > 1, "a record"
     else:
         parts = _taken_apart(context, body, carry) if isinstance(begun, Param | Attr) else 0
         several, number = parts > 1, f"{parts} parts"
-    return f"{number} before, one of them alone after" if several else ""
+    return f"{number} before, {_ALONE}" if several else ""
 
 
-def _of_part(body: Body, carry: Param, value: Value | None, depth: int) -> bool:
+def _of_part(body: Body, carry: Param, value: Value | None, fields: frozenset[str], depth: int) -> bool:
     """Say whether a value is a part of the carry, or arithmetic with one that is no tuple."""
     if isinstance(value, Item):
         return value.base is carry and isinstance(value.index, Const) and isinstance(value.index.value, int | str)
-    node = value.node if isinstance(value, Unknown) else None
-    if not isinstance(node, ast.BinOp) or depth > _DEPTH or _displayed(node):
+    if isinstance(value, Attr):
+        return value.base is carry and value.name in fields
+    node = value.node if isinstance(value, Unknown | Changed) else None
+    if depth > _DEPTH or node is None or _displayed(node):
         return False
     values = body.function.scope.module.values
-    sides = [values.get(side) for side in (node.left, node.right)]
-    return any(side is not value and _of_part(body, carry, side, depth + 1) for side in sides)
+    if isinstance(node, ast.AugAssign):  # `total += x`
+        sides = [values.get(node.target), values.get(node.value)]
+    else:
+        sides = [values.get(node.left), values.get(node.right)] if isinstance(node, ast.BinOp) else []
+    return any(side is not value and _of_part(body, carry, side, fields, depth + 1) for side in sides)
 
 
 def _displayed(node: ast.AST) -> bool:

@@ -7,6 +7,7 @@ import ast
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.learning_rates import flag_default, greatest_rate
 from codemods.nnx.lint.names import OPTIMIZERS, last
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.syntax import argument
@@ -85,16 +86,19 @@ def _rates(context: Context, step: Bound) -> frozenset[int | float]:
         if not isinstance(source.value, Call):
             return frozenset()
         rates = _numbers(context, source, source.value.argument(0, "learning_rate"))
-        if not rates:
+        greatest = greatest_rate(context, source) if not rates else None  # of a schedule
+        if not rates and greatest is None:
             return frozenset()
-        found |= {abs(rate) for rate in rates}
+        found |= {abs(rate) for rate in rates} if greatest is None else {greatest}
     return frozenset(found)
 
 
 def _numbers(context: Context, source: Bound, value: Value | None) -> frozenset[int | float]:
     assert isinstance(source.value, Call)
     home = context.bodies.home(source.value.node)
-    return numbers(context, value, home) if home is not None else frozenset()
+    known = numbers(context, value, home) if home is not None else frozenset()
+    default = flag_default(value, home) if home is not None and not known else None
+    return frozenset({default}) if default is not None else known
 
 
 def _negative(context: Context, part: Bound) -> bool:

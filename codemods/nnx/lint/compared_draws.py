@@ -33,7 +33,40 @@ def harmless_pair(context: Context, one: Use, two: Use) -> bool:
     """Say whether nobody minds that two uses of a key see the same numbers; a third use may still matter."""
     if one.helper and two.helper and one.name == two.name and _copies(one, two):
         return True
-    return _alternatives(context, one, two) or _for_shapes(context, one) or _for_shapes(context, two)
+    if _alternatives(context, one, two) or _replaced(context, one, two):
+        return True
+    return _for_shapes(context, one) or _for_shapes(context, two)
+
+
+def _replaced(context: Context, one: Use, two: Use) -> bool:
+    """Say whether ``where`` puts what one use drew into the places of what the other did, so that each element is of
+    one draw alone: ``sample = jnp.where(mask, normal(key), sample)``."""
+    if one.helper or two.helper or "split" in (last(one.name), last(two.name)):
+        return False
+    nodes = context.bodies.nodes(one.event.scope)
+    arms: dict[str, list[ast.expr]] = {}
+    others: list[ast.expr] = []
+    for n in nodes:
+        call = n.value if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) else None
+        if isinstance(call, ast.Call) and last_word(call.func) == "where" and len(call.args) == 3:
+            other = call.args[2]
+            if isinstance(other, ast.Name) and isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == other.id:
+                arms.setdefault(other.id, []).append(call.args[1])
+                others.append(other)
+
+    def put(use: Use, name: str) -> bool:
+        drawn = _targets(use)
+        if any(inside(use.event.node, arm) for arm in arms[name]):
+            return True
+        reads = [n for n in nodes if isinstance(n, ast.Name) and n.id in drawn and isinstance(n.ctx, ast.Load)]
+        return bool(reads) and all(any(inside(n, arm) for arm in arms[name]) for n in reads)
+
+    def first(use: Use, name: str) -> bool:  # what the others are put into, and nobody reads before
+        begin, end = use.event.statement.lineno, max(arm.lineno for arm in arms[name])
+        between = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and begin < n.lineno < end]
+        return _targets(use) == {name} and all(isinstance(n.ctx, ast.Store) or n in others for n in between)
+
+    return any(put(two, name) and (put(one, name) or first(one, name)) for name in arms)
 
 
 _COPY = pattern(r"(^|_)(target|targ|tgt|ema|copy|fixed|frozen|old|prev|ref|reference|teacher|slow|momentum)(_|$)")
@@ -63,7 +96,13 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
     if _only_asked(context, one) or _only_asked(context, two):
         return True
     scope = two.event.scope
+    if _in_self_test(context, one) and _in_self_test(context, two):
+        return True
+    if one.helper and two.helper and _now_and_then(context, one) is not _now_and_then(context, two):
+        return True  # an example that is shown, and what is trained with
     if not one.helper and not two.helper:
+        if _shown_beside(one, two):
+            return True
         if "split" not in (last(one.name), last(two.name)) and SAME.search(last_word(one.node)):
             return True
         shown = _only_shown(context, one) and _only_shown(context, two) and not _side_by_side(context, one, two)
@@ -79,6 +118,43 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
             return True  # a loss, and what else is told of the same numbers
         return in_script(scope) and not _made(one, two) and bool(_things(one) & _things(two))
     return in_script(scope)
+
+
+def _shown_beside(one: Use, two: Use) -> bool:
+    """Say whether a cell draws two arrays for a demonstration, the second with ``split(key)[1]``, and does not put them
+    together there."""
+    scope, statement = two.event.scope, two.event.statement
+    if not scope.module.source.cell_starts or not in_script(scope) or last(one.name) == "split":
+        return False
+    if last(two.name) != "split" or not isinstance(statement, ast.Assign) or _targets(one) & names_in(statement.value):
+        return False
+    firsts = [call.args[0] for call in _calls(statement.value) if call.args]
+    return any(isinstance(one, ast.Subscript) and one.value is two.event.node for one in firsts)
+
+
+def _in_self_test(context: Context, use: Use) -> bool:
+    """Say whether a use stands in the block of a module that runs it as a program, and asserts there what it does."""
+    return any(
+        isinstance(block, ast.If)
+        and arm == "body"
+        and "__name__" in names_in(block.test)
+        and any(isinstance(n, ast.Assert) for n in ast.walk(block))
+        and not any(_LEARNT_BY.search(last_word(call.func).lower()) for call in _calls(block))
+        for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ())
+    )
+
+
+_LEARNT_BY = pattern(r"grad|update|train|optim|fit")
+
+
+def _now_and_then(context: Context, use: Use) -> bool:
+    """Say whether a use stands in a branch that every so many rounds take, as ``if step % 100 == 0``."""
+    return any(
+        isinstance(block, ast.If)
+        and arm == "body"
+        and any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(block.test))
+        for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ())
+    )
 
 
 def _things(use: Use) -> set[str]:
@@ -122,12 +198,20 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
         return True
     if isinstance(loop, ast.For) and _of_settings(context, use, loop):
         return True
+    if in_script(use.event.scope) and any(_RESTORING.search(last_word(n.func).lower()) for n in _calls(loop)):
+        return True  # the same for each checkpoint
+    if use.helper and _SET_ASIDE.search(last_word(use.node).lower()) and _now_and_then(context, use):
+        return True
     called = {last_word(n.func) for n in ast.walk(loop.iter) if isinstance(n, ast.Call)}
     if called & _COUNTS or _DATA.search(text.lower()) or _DATA.search(ast.unparse(loop.target).lower()):
         return in_script(use.event.scope) and _sizes(loop, use)
     if use.helper:
         return in_script(use.event.scope) or isinstance(loop.iter, ast.List | ast.Tuple)
     return in_script(use.event.scope) and any(_SHOWS.match(last_word(n.func)) for n in _calls(loop))
+
+
+_RESTORING = pattern(r"^(restore\w*|load_(model|params|weights|checkpoint|ckpt)\w*)$")
+_SET_ASIDE = pattern(r"(^|_)(sampl\w*|gen\w*|preview|demo)(_|$)")  # keys for pictures of what is learned
 
 
 def _seeded_apart(context: Context, use: Use) -> bool:

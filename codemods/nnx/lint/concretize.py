@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import differentiated_calls, only_tried, resolved, traced_bodies, traced_calls
+from codemods.nnx.lint.switched_off import switched_off
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence
 
@@ -48,7 +49,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 and not event.node.args
                 and context.taint.node(func.value, event.scope)
             )
-        if hit:
+        if hit and not switched_off(context, event.node, event.scope):
             yield _finding(event, name)
     for event, name in differentiated_calls(context):
         if name in _NUMBERS and not context.bodies.guarded(event.node, event.scope):

@@ -30,13 +30,17 @@ def _check(context: Context) -> Iterator[Finding]:
         if forward is not None:
             for value in forward.returns:
                 if (
-                    isinstance(value, Call)
-                    and primal is not None
-                    and only_function(context, context.flow.here(value.callee, forward.scope)) is primal
-                ) or (
-                    isinstance(value, Sequence)
-                    and isinstance(value.node, ast.Tuple)
-                    and _length(value) not in (None, 2)
+                    (
+                        isinstance(value, Call)
+                        and primal is not None
+                        and only_function(context, context.flow.here(value.callee, forward.scope)) is primal
+                    )
+                    or (
+                        isinstance(value, Sequence)
+                        and isinstance(value.node, ast.Tuple)
+                        and _length(value) not in (None, 2)
+                    )
+                    or (_array(context, value, forward) and not _differentiated(context, rules[0], event))
                 ):
                     yield _finding(
                         forward, value, "the forward rule returns the result and what the backward rule needs"
@@ -132,6 +136,12 @@ def _finding(function: FunctionFacts, value: Value, message: str, advice: str = 
         if isinstance(one, ast.Return) and one.value is not None and values.get(one.value) is value:
             place = one
     return finding(RULE.code, function.scope, place, f"{shown(function)}: {message}", advice)
+
+
+def _differentiated(context: Context, rule: Value | None, event: CallEvent) -> bool:
+    """Say whether a rule is the derivative of a function, as ``jax.value_and_grad(f)`` gives it."""
+    callees = context.flow.calls.callables(context.flow.here(rule, event.scope)) if rule is not None else []
+    return any(callee.gradient for callee in callees)
 
 
 def only_function(context: Context, bound: Bound) -> FunctionFacts | None:

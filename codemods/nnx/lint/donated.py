@@ -147,6 +147,7 @@ def _what(event: CallEvent, node: ast.expr, read: ast.expr) -> str:
     """Return what was donated, and by which other name it is read."""
     text = event.scope.module.source.text
     other = isinstance(read, ast.Name) and isinstance(node, ast.Name) and read.id != node.id
+    other = other or (isinstance(read, ast.Attribute) and isinstance(node, ast.Attribute) and read.attr != node.attr)
     return f"`{text(read)}`, which shares arrays with `{text(node)}`," if other else f"`{text(node)}`"
 
 

@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.facts import CallEvent, ModuleFacts, Scope
 from codemods.nnx.findings import Finding
 from codemods.nnx.known import ARRAY_FUNCTIONS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import once
 from codemods.nnx.lint.results import STAGED_RESULTS
+from codemods.nnx.nodes import last_word
 
 _ARRAYS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "", "other": "", "inplace": "",
            "requires_grad": ""}  # fmt: skip
@@ -61,7 +62,14 @@ _NAMES = {
     "rsqrt": "jax.lax.rsqrt", "erf": "jax.scipy.special.erf", "loadtxt": "np.loadtxt", "genfromtxt": "np.genfromtxt",
     "savetxt": "np.savetxt", "errstate": "np.errstate", "ndindex": "np.ndindex", "ndenumerate": "np.ndenumerate",
     "masked_fill": "jnp.where", "scatter_add": "x.at[i].add", "float": "jnp.float32",
+    **{word: f"jnp.linalg.{word}" for word in ("norm", "inv", "det", "svd", "eigh", "eig", "eigvals", "eigvalsh",
+                                               "cholesky", "solve", "qr", "pinv", "lstsq", "slogdet", "matrix_power",
+                                               "matrix_rank", "cond", "multi_dot")},
 }  # fmt: skip
+_VARIABLES = frozenset({"Param", "Variable", "BatchStat", "Cache", "Intermediate"})
+#: Arguments of `pjit` that no JAX has any more which Flax NNX runs on.
+_LAID_OUT = {"in_axis_resources": "in_shardings", "out_axis_resources": "out_shardings"}
+_RELEASE = "0.4.26"
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -71,10 +79,16 @@ def _check(context: Context) -> Iterator[Finding]:
             not event.node.keywords
             and getattr(event.node.func, "attr", "") not in _NAMES
             and (getattr(event.node.func, "attr", "") not in {"normal", "uniform", "seed", "rand", "randn", "choice"})
+            and last_word(event.node.func) not in _CHECKED
         ):
             continue
         name = context.flow.calls.name(event)
         home, _, word = name.rpartition(".")
+        wrong = _wrong(name, event)
+        if wrong is not None:
+            if not context.bodies.guarded(event.node, event.scope):
+                found.setdefault((event.scope.module, *wrong), []).append((event.scope, event.node))
+            continue
         if (home == "jax.numpy" and word in _NAMES) or home == "jax.numpy.random":
             there = _drawing(word) if home == "jax.numpy.random" else _NAMES[word]
             if not context.bodies.guarded(event.node, event.scope):
@@ -87,6 +101,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 found.setdefault((event.scope.module, what, instead), []).append((event.scope, event.node))
             continue
         known = _foreign(home, word)
+        if known is _LAID_OUT and context.options.older_jax(event.scope.module.source.path, _RELEASE):
+            continue
         if name == "jax.numpy.clip" and context.options.target == "0.12":  # that of 0.11 runs with a JAX that has them
             known = {**known, **_OLD}
         for keyword, _ in event.value.keywords if known else ():
@@ -99,6 +115,22 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
     for (_, what, instead), places in found.items():
         yield from once(RULE.code, places, what, instead)
+
+
+_CHECKED = _VARIABLES | {"default_backend"}
+
+
+def _wrong(name: str, event: CallEvent) -> tuple[str, str] | None:
+    """Return what is wrong with the arguments of a call, and what to write, where those alone tell it."""
+    home, _, word = name.rpartition(".")
+    given = event.node.args
+    if event.value.starred:
+        return None
+    if home == "flax.nnx" and word in _VARIABLES and not given and not event.node.keywords:
+        return f"`{word}` needs a value", f"give it an array: nnx.{word}(jnp.zeros(shape))"
+    if name == "jax.default_backend" and given:
+        return "`default_backend` takes no argument", "choose a device: with jax.default_device(jax.devices(...)[0])"
+    return None
 
 
 def _drawing(word: str) -> str:
@@ -115,6 +147,8 @@ def _foreign(home: str, word: str) -> dict[str, str]:
         return _ARRAYS
     if home == "jax.random" and (word in _DRAWING or f"jax.random.{word}" in STAGED_RESULTS):
         return _SAMPLING
+    if (home, word) == ("jax.experimental.pjit", "pjit"):
+        return _LAID_OUT
     if home == "optax" and word in _OPTIMIZERS:
         decay = {"weight_decay": "that of optax.adamw or add_decayed_weights"} if word in _DECAYING else {}
         return {**_STEPPING, **decay}
@@ -127,7 +161,8 @@ RULE = lint_rule(
     "an argument or function of PyTorch, TensorFlow or NumPy that is not there",
     why="""\
 What is `dim`, `keepdim`, `lr`, `size` or `cat` elsewhere is `axis`, `keepdims`, `learning_rate`, `shape` and
-`concatenate` here. The call raises a TypeError or AttributeError when it is reached.
+`concatenate` here, `jnp.norm` is `jnp.linalg.norm`, and a Variable without a value is none. The call raises a TypeError
+or AttributeError when it is reached.
 """,
     source="Stack Overflow; signatures of JAX 0.6.2, 0.7.2 and 0.10.2 and their optax: TypeError or AttributeError",
     severity="error",

@@ -17,7 +17,7 @@ from codemods.nnx.lint.sown import lists_growing, never_taken
 from codemods.nnx.lint.static_varies import counted
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Loop, Sequence, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Sequence, Value
 
 _GROWING = frozenset({"append", "concatenate", "vstack", "hstack", "stack", "array", "asarray"})
 _HOMES = ("jax.numpy.", "numpy.")
@@ -144,7 +144,11 @@ def _appended(value: Value, loop: ast.AST) -> bool:
         if isinstance(value.node, ast.Call) and getattr(value.node.func, "attr", "") not in {"append", "extend"}:
             return False
         value = value.before
-    return isinstance(value, Loop) and value.node is loop and isinstance(value.again, Changed)
+    if not isinstance(value, Loop) or value.node is not loop or not isinstance(value.again, Changed):
+        return False
+    added = value.again.node
+    number = isinstance(added, ast.AugAssign) and isinstance(added.value, ast.Constant)  # steps that are counted
+    return not number and not isinstance(value.before, Const)
 
 
 RULE = lint_rule(

@@ -204,6 +204,9 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
                 continue
             if _piece(written(context, test, event.scope), operand):
                 continue
+            ends = [one for one in ways if one is not way or last_word(getattr(one, "func", one)) == "where"]
+            if any(_no_number(context, one, node, event) for one in ends):
+                continue
             if ast.dump(operand) in guarded and not _safe(context, operand, event):
                 return node if isinstance(node, ast.expr) else way
             if (
@@ -213,6 +216,25 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
             ):
                 return node
     return None
+
+
+def _no_number(context: Context, other: ast.expr, sharp: ast.AST, event: CallEvent) -> bool:
+    """Say whether what stands where a guard holds is no number itself: NaN, or instead of a quotient an infinity that
+    nothing in its function compares or sums up."""
+    while isinstance(other, ast.Call) and last_word(other.func) == "where" and len(other.args) == 3:
+        other = other.args[2]
+    leaves = [n for n in ast.walk(other) if isinstance(n, ast.Name | ast.Attribute)]
+    words = {last_word(n) for n in leaves if not (isinstance(n, ast.Name) and n.id in _HOMES)}
+    if words == {"nan"}:
+        return True
+    if words != {"inf"} or not isinstance(sharp, ast.BinOp):
+        return False
+    return not any(last_word(call.node.func) in _COMPARING for call in context.bodies.calls.get(event.scope, ()))
+
+
+_HOMES = frozenset({"jnp", "np", "numpy", "math", "jax"})
+_COMPARING = frozenset({"min", "max", "minimum", "maximum", "argmin", "argmax", "exp", "softmax", "logsumexp", "sort",
+                        "sum", "mean", "top_k"})  # fmt: skip
 
 
 def _goes_into(context: Context, way: ast.expr, root: ast.Call, scope: Scope) -> bool:
@@ -244,10 +266,23 @@ def _root_itself(context: Context, root: ast.Call, test: ast.expr, event: CallEv
 
 def _parts(context: Context, way: ast.expr, scope: Scope) -> Iterator[ast.AST]:
     """Yield the nodes of an expression, and those of what its variables are names of."""
-    for node in ast.walk(way):
+    for node in _steep(way):
         yield node
         if isinstance(node, ast.Name) and (made := written(context, node, scope)) is not node:
-            yield from ast.walk(made)
+            yield from _steep(made)
+
+
+def _steep(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of an expression, without the arguments of what has no derivative, as ``floor``."""
+    pending = [node]
+    while pending:
+        one = pending.pop(0)
+        yield one
+        if not isinstance(one, ast.Call) or last_word(one.func) not in _FLAT:
+            pending += ast.iter_child_nodes(one)
+
+
+_FLAT = frozenset({"floor", "ceil", "round", "rint", "trunc", "sign", "argmax", "argmin", "stop_gradient"})
 
 
 def _operand(node: ast.AST) -> ast.expr | None:

@@ -12,6 +12,7 @@ from codemods.nnx.lint.advantage_errors import values_across
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discounts import is_discount
+from codemods.nnx.lint.inverted_end import inverted_end
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, entry_word, operands
 from codemods.nnx.nodes import last_word
@@ -25,14 +26,25 @@ _REWARD = pattern(r"^(batch_|b_)?(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
 def _check(context: Context) -> Iterator[Finding]:
     for scope, node in each(context, ast.BinOp):
         function = scope.function
-        if not isinstance(node.op, ast.Add) or function is None or in_test(scope) or not _target(node):
+        if not isinstance(node.op, ast.Add) or function is None or in_test(scope):
+            continue
+        end = inverted_end(context, node, scope)
+        if end:
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"the value of the next state counts only behind the end of an episode, where `{end}` is 1",
+                f"turn it round: reward + gamma * (1 - {end}) * value",
+            )
+        if not _target(node):
             continue
         if isinstance(around(context, scope).get(node), ast.BinOp):
             continue
         outer = function
         while outer.scope.parent is not None and outer.scope.parent.function is not None:
             outer = outer.scope.parent.function
-        ends = _unread(outer.node) or _field_unread(context, node, outer.node)
+        ends = _unread(outer.node) or _field_unread(context, node, outer.node) or _row_unread(node, function.node)
         if ends:
             yield finding(
                 RULE.code,
@@ -110,6 +122,24 @@ def _target(node: ast.BinOp) -> bool:
         if _REWARD.search(entry_word(reward)) and len(rates) == 1 and len(factors) == 2:
             return True
     return False
+
+
+def _row_unread(node: ast.BinOp, body: ast.AST) -> list[str]:
+    """Return the flag of ends that a round takes apart together with its reward, and does not read."""
+    rewards = {n.id for n in operands(node, ast.Add) if isinstance(n, ast.Name)}
+    inner = list(ast.walk(body))
+    read = {n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    for one in inner:
+        if not isinstance(one, ast.Assign) or not isinstance(one.value, ast.Name | ast.Subscript | ast.Attribute):
+            continue
+        target = one.targets[0]
+        if not isinstance(target, ast.Tuple):
+            continue
+        names = [n.id for n in target.elts if isinstance(n, ast.Name)]
+        if rewards & {*names}:
+            ends = [name for name in names if _END.search(name) or name == "d"]
+            return ends if not read & {*ends} else []
+    return []
 
 
 def _unread(body: ast.AST) -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, Scope
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Sequence, Unknown, Value
@@ -17,6 +17,9 @@ Shape = tuple[int | None, ...]
 
 _POOLS = frozenset({"max_pool", "avg_pool", "min_pool"})
 _DEPTH = 24
+_SHAPE_FIRST = frozenset({"random", "random_sample", "standard_normal"})
+_SAMPLERS = _SHAPE_FIRST | {"normal", "uniform", "integers", "randint"}
+_SAME = frozenset({"jax.numpy.asarray", "jax.numpy.array", "numpy.asarray", "numpy.array", "jax.device_put"})
 _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: lambda one, two: one * two,
     ast.Add: lambda one, two: one + two,
@@ -99,29 +102,66 @@ class ImageSizes:
         found = context.flow.resolve(context.flow.here(value, scope))
         if isinstance(found.value, Param):
             return self._argument(found, depth + 1)
-        home = found.frame.function.scope if found.frame is not None else scope
-        if found.value is not value and isinstance(found.value, Call):
-            return self._call(found.value, home, depth + 1)
-        return None
+        if found.value is not value and isinstance(found.value, Call | Unknown):
+            return self.of(found.value, found.frame.function.scope if found.frame is not None else scope, depth + 1)
+        if isinstance(value, Item) and _sliced(value.index):
+            return _some(self.of(value.base, scope, depth + 1))
+        return self._part(found, depth + 1) if isinstance(found.value, Attr | Item | Indexed) else None
+
+    def _part(self, found: Bound, depth: int) -> Shape | None:
+        """Return the shape of an attribute, an entry of a batch, or some of the examples."""
+        value = found.value
+        if depth > _DEPTH:
+            return None
+        whole = value
+        while isinstance(whole, Attr | Indexed | Item):
+            whole = whole.base
+        if isinstance(whole, Param) and whole.function in self._context.shared(batched):
+            return None  # a part of what is in there
+        if isinstance(value, Indexed) and _sliced(value.index.value):
+            return _some(self._of_bound(Bound(value.base, found.frame), depth + 1))
+        return self._agreed(found, self._context.sources.originals(found), depth + 1)
+
+    def _agreed(self, found: Bound, sources: Iterable[Bound], depth: int) -> Shape | None:
+        """Return the shape that all values have that one may be, but for the number of examples."""
+        shapes: set[Shape] = set()
+        for source in sources:
+            shape = self._of_bound(source, depth) if source.value is not found.value else None
+            if shape is None:
+                return None
+            shapes.add((None, *shape[1:]))
+        return shapes.pop() if len(shapes) == 1 else None
+
+    def _of_bound(self, bound: Bound, depth: int) -> Shape | None:
+        """Return the shape of a value in an activation."""
+        value = bound.value
+        if isinstance(value, Indexed):
+            return self._part(bound, depth + 1)
+        home = self._home(bound)
+        return self.of(value, home, depth + 1) if home is not None else None
+
+    def _home(self, source: Bound) -> Scope | None:
+        """Return the body that a value is made in."""
+        if source.frame is not None:
+            return source.frame.function.scope
+        value = source.value
+        while isinstance(value, Item | Attr):
+            value = value.base
+        node = getattr(value, "node", None)
+        if isinstance(value, Param):
+            return value.function.scope
+        if isinstance(node, ast.Call):
+            return self._context.bodies.home(node)
+        return self._context.bodies.module_scope(node) if isinstance(node, ast.expr) else None
 
     def _argument(self, found: Bound, depth: int) -> Shape | None:
         assert isinstance(found.value, Param)
         if found.value.function in self._context.shared(batched) or self._context.shared(_scans):
             return None  # a part of what is in there
-        shapes: set[Shape] = set()
         sources = self._context.sources.originals(found)
         if all(source.value is found.value for source in sources):
             return self._called(found.value, depth)
-        for source in sources:
-            if not isinstance(source.value, Call | Unknown):
-                return None
-            frame = source.frame
-            home = frame.function.scope if frame is not None else self._context.bodies.home(source.value.node)
-            shape = self.of(source.value, home, depth) if home is not None else None
-            if shape is None:
-                return None
-            shapes.add((None, *shape[1:]))
-        return shapes.pop() if len(shapes) == 1 else None
+        return self._agreed(found, sources, depth)
 
     def _called(self, param: Param, depth: int) -> Shape | None:
         """Return what the calls give to modules that are arguments themselves, as far as it is known."""
@@ -172,8 +212,24 @@ class ImageSizes:
                 return self.of(value.args[0], scope, depth)
             if home == "flax.nnx" and word in _POOLS:
                 return self._windowed(value, "window_shape", 1, "VALID", self.of(value.args[0], scope, depth), None)
-        made = self._layer(value.callee, scope) if isinstance(value.callee, Attr) and value.args else None
-        if made is None or not isinstance(made.value, Call) or made.value.starred or value.keywords:
+        drawn = self._drawn(value, name, scope)
+        if drawn is not None:
+            return drawn
+        if name in _SAME and value.args:
+            return self.of(value.args[0], scope, depth)
+        if not name and isinstance(value.callee, Attr) and value.callee.name in {"astype", "copy"}:
+            return self.of(value.callee.base, scope, depth)
+        if isinstance(value.callee, Attr) and value.callee.name == "reshape" and not value.keywords:
+            given = value.args[int(name in {"jax.numpy.reshape", "numpy.reshape"}) :]
+            parts = given[0].items if len(given) == 1 and isinstance(given[0], Sequence) else given
+            lengths = tuple(one.value if isinstance(one, Const) and type(one.value) is int else None for one in parts)
+            return lengths if len(lengths) > 1 else None
+        applied = isinstance(value.callee, Attr | Call | Param) and value.args
+        made = self._layer(value.callee, scope) if applied else None
+        if made is None:
+            result = self._context.flow.resolve(self._context.flow.here(value, scope))
+            return self._of_bound(result, depth) if result.value is not value else None
+        if not isinstance(made.value, Call) or made.value.starred or value.keywords:
             return None
         shape = self.of(value.args[0], scope, depth)
         layer = self._context.flow.calls.callee_name(made).removeprefix("flax.nnx.")
@@ -183,6 +239,20 @@ class ImageSizes:
         if layer in {"BatchNorm", "LayerNorm", "RMSNorm", "GroupNorm", "Dropout"}:
             return shape
         return None
+
+    def _drawn(self, value: Call, name: str, scope: Scope) -> Shape | None:
+        """Return the shape of what NumPy draws, or a stream of NNX."""
+        word = name.rpartition(".")[2]
+        if name in {"numpy.random.rand", "numpy.random.randn"} and not value.keywords:
+            return tuple(one.value if isinstance(one, Const) and type(one.value) is int else None for one in value.args)
+        if not name and isinstance(value.callee, Attr):
+            word = value.callee.name
+        elif not name.startswith("numpy.random."):
+            return None
+        size = value.keyword("size") if word in _SAMPLERS else None
+        if size is None and word in _SHAPE_FIRST and value.args and isinstance(value.args[0], Sequence):
+            size = value.args[0]
+        return self._literal(size, scope) if size is not None else None
 
     def _windowed(
         self, call: Call, name: str, place: int, padding: str, shape: Shape | None, features: int | None
@@ -222,6 +292,15 @@ class ImageSizes:
         if not all(isinstance(one, Const | Param | Unknown) for one in lengths):
             return None
         return tuple(one.value if isinstance(one, Const) and type(one.value) is int else None for one in lengths)
+
+
+def _sliced(index: Value) -> bool:
+    return isinstance(getattr(index, "node", None), ast.Slice)
+
+
+def _some(shape: Shape | None) -> Shape | None:
+    """Return the shape of some of the examples."""
+    return (None, *shape[1:]) if shape else None
 
 
 def _scans(context: Context) -> bool:

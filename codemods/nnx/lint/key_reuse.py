@@ -14,6 +14,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.carried_dict import changed_in_place
+from codemods.nnx.lint.carried_keys import carried_keys
 from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, warmed_up, weak_round
 from codemods.nnx.lint.conditions import apart, opposed, told_by_value
 from codemods.nnx.lint.define import lint_rule
@@ -38,6 +39,7 @@ _PLACES = frozenset({"permutation", "choice", "randint"})
 _HELPERS = 3  # how many functions deep a key is followed that picks orders
 _TIMING = pattern(r"_*(bench|timeit|autotune)")
 _CLOCKS = frozenset({"perf_counter", "perf_counter_ns", "timer", "default_timer"})
+_BENCH = pattern(r"(^|_)bench")
 _BEGINNING = pattern(r"(^|_)(reset|respawn)(_|$)")  # functions that begin another episode
 _FITTING = pattern(r"train|update|optimi[sz]er|adam|sgd|fit|loss|grad|learn")
 _LEARNING = pattern(r"train|step|update|optimi[sz]er|adam|sgd|fit|loss|rollout")
@@ -94,6 +96,12 @@ def reuses(context: Context) -> list[Reuse]:
     places += _attributes_split_next(context)
     places += _resets_of_any(context, {place.node for place in places})
     told = {place.node for place in places}
+    for use in carried_keys(context):
+        if use.event.node not in told and not _thrown(use) and not _timed(context, use.event.scope):
+            message = f"`{_text(use)}` is split again in the next round after numbers were drawn from it"
+            help = "draw from the other part: key, subkey = jax.random.split(key)"
+            places.append(Reuse(use.event.scope, use.event.node, message, help))
+            told.add(use.event.node)
     for event, node, name in kept_in_states(context):
         if event.node not in told and not _timed(context, event.scope):
             message = f"`{ast.unparse(node)}` is the same key in every round: `{name}` gives the same numbers"
@@ -263,7 +271,9 @@ def _timed(context: Context, scope: Scope) -> bool:
         names = [last_word(event.node.func).lower() for event in context.bodies.calls.get(around, ())]
         if any(map(_FITTING.search, names)):
             return False
-        if _CLOCKS.intersection(names):
+        function = around.function
+        bench = function is not None and bool(_BENCH.search(function.name.lower()))
+        if _CLOCKS.intersection(names) or (bench and "time" in names):
             return not any(
                 _FITTING.search(last_word(n.func).lower()) for n in ast.walk(around.node) if isinstance(n, ast.Call)
             )

@@ -201,11 +201,17 @@ def _starts(context: Context, event: CallEvent, floats: bool) -> bool:
     if floats:
         statement = event.statement
         kept = isinstance(statement, ast.Assign) and statement.value is event.node and _once(event.scope, statement)
-        typed = any(k.arg == "dtype" for k in event.node.keywords)
+        typed = any(k.arg == "dtype" and not _wide(k.value) for k in event.node.keywords)
         return home in {"jax.numpy", "jax.random"} and word in _FLOATS and kept and not typed
     if name in _DEVICES or name == "jax.random.PRNGKey":
         return True
     return home in {"jax.numpy", "jax.random"} and word.islower() and word not in _WORDS
+
+
+def _wide(node: ast.expr) -> bool:
+    """Say whether a type of 64 bits is written, which the mode of 32 bits makes smaller."""
+    written = constant(node)
+    return (written if isinstance(written, str) else last_word(node)) in {"float64", "complex128"}
 
 
 def _once(scope: Scope, statement: ast.Assign) -> bool:

@@ -44,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if b"nnx" not in module.source.data:
             continue
         for event in module.calls:
-            if not isinstance(event.value.callee, Attr) or not event.value.args or event.value.starred:
+            if not isinstance(event.value.callee, Attr | Call | Param) or not event.value.args or event.value.starred:
                 continue
             taken = widths.taken(event)
             given = widths.of(event.value.args[0], event.scope) if taken is not None else None
@@ -73,7 +73,7 @@ class _Widths:
 
     def taken(self, event: CallEvent) -> int | None:
         """Return how many features the layer takes that a call applies."""
-        made = self._layer(event.value.callee, event.scope)
+        made = self._layer(event.value.callee, event.scope) or self._first(event.value.callee, event.scope)
         if made is None:
             return None
         word = self._context.flow.calls.callee_name(made).removeprefix("flax.nnx.")
@@ -81,6 +81,25 @@ class _Widths:
         if word == "Conv" and not self._last(made):
             return None
         return self._number(made, name) if name else None
+
+    def _variable(self, callee: Value, scope: Scope) -> Bound | None:
+        """Return the call that makes what a variable holds, or a parameter wherever its function is called."""
+        bound = self._context.flow.here(callee, scope)
+        if isinstance(callee, Call):
+            return bound
+        made = list(self._context.sources.originals(bound)) if isinstance(callee, Param) else []
+        return made[0] if len(made) == 1 and isinstance(made[0].value, Call) else None
+
+    def _first(self, callee: Value, scope: Scope) -> Bound | None:
+        """Return how the first layer of the one Sequential is made that a value may be."""
+        flow = self._context.flow
+        one = made_once(self._context, callee, scope)
+        if one is None or not isinstance(one.value, Call) or flow.calls.callee_name(one) != "flax.nnx.Sequential":
+            return None
+        layer = flow.with_value(one, one.value.args[0]) if one.value.args and not one.value.starred else None
+        if layer is None or not isinstance(layer.value, Call):
+            return None
+        return layer if flow.calls.callee_name(layer).removeprefix("flax.nnx.") in _LAYERS else None
 
     def _last(self, made: Bound) -> bool:
         """Say whether a convolution has one group."""
@@ -92,7 +111,7 @@ class _Widths:
         key = (callee, scope)
         if key not in self._made:
             flow = self._context.flow
-            one = made_once(self._context, callee, scope)
+            one = self._variable(callee, scope) or made_once(self._context, callee, scope)
             name = flow.calls.callee_name(one) if one is not None else ""
             known = name.startswith("flax.nnx.") and name.removeprefix("flax.nnx.") in _LAYERS
             axes = {"axis", "feature_axes", "reduction_axes"}
@@ -126,18 +145,26 @@ class _Widths:
         return found
 
     def _of(self, value: Value, scope: Scope, depth: int) -> int | None:
-        if isinstance(value, Loop | Changed | Unknown):
+        if isinstance(value, Loop | Changed):
             return None
+        if isinstance(value, Unknown):
+            return self._last_length(value, scope, depth)
         if isinstance(value, Call):
             return self._call(value, scope, depth)
         context = self._context
         found = context.flow.resolve(context.flow.here(value, scope))
         if isinstance(found.value, Param):
-            return self._argument(found, depth)
+            width = self._argument(found, depth)
+            return width if width is not None else self._last_length(value, scope, depth)
         home = found.frame.function.scope if found.frame is not None else scope
         if found.value is not value and isinstance(found.value, Call):
             return self.of(found.value, home, depth + 1)
-        return None
+        return self._last_length(value, scope, depth)
+
+    def _last_length(self, value: Value, scope: Scope, depth: int) -> int | None:
+        """Return the length of the last axis of an array whose shape is written somewhere, as that of a batch."""
+        shape = self._images.of(value, scope, depth)
+        return shape[-1] if shape else None
 
     def _argument(self, found: Bound, depth: int) -> int | None:
         """Return what all calls of a function give for a parameter."""
@@ -164,9 +191,10 @@ class _Widths:
             return self.of(value.args[0], scope, depth + 1)
         if name in _FILLED or name in _DRAWN:
             return self._literal(value.argument(1 if name in _DRAWN else 0, "shape"), scope)
-        made = self._layer(value.callee, scope) if isinstance(value.callee, Attr) else None
+        made = self._layer(value.callee, scope) if isinstance(value.callee, Attr | Call | Param) else None
         if made is None:
-            return self._images.flattened(value, scope)
+            flat = self._images.flattened(value, scope)
+            return flat if flat is not None else self._last_length(value, scope, depth)
         layer = context.flow.calls.callee_name(made).removeprefix("flax.nnx.")
         given = _LAYERS[layer][1]
         if given:

@@ -86,11 +86,16 @@ def _number(context: Context, found: Bound, value: Value | None, depth: int) -> 
         places = _SCHEDULES.get(last(name), ()) if name.startswith("optax.") else ()
         rates = [_number(context, source, source.value.argument(*one), depth + 1) for one in places]
         return max((one for one in rates if one is not None), default=None) if None not in rates else None
-    return _flag(value, scope)
+    return flag_default(value, scope)
 
 
-def _flag(value: Value, scope: Scope) -> float | None:
-    """Return the default of a flag of the command line: ``parser.add_argument("--lr", default=1e-4)``."""
+def flag_default(value: Value | None, scope: Scope) -> float | None:
+    """Return the default of a flag of the command line: ``parser.add_argument("--lr", default=1e-4)``.
+
+    Args:
+        value: what is read, as ``args.lr``; None for nothing.
+        scope: the scope that it stands in.
+    """
     if not isinstance(value, Attr):
         return None
     for event in scope.module.calls:

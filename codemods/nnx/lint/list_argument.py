@@ -9,13 +9,15 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell_name
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.origins import listed, named
 from codemods.nnx.lint.places import each
-from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Param
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Sequence
 
 # functions that are given an array first; those that take sequences, such as stack, are left out
 _ARRAYS = (
@@ -69,8 +71,16 @@ def _check(context: Context) -> Iterator[Finding]:
                         event.scope,
                         node,
                         f"functions of jax.numpy take no {made}",
-                        "make an array of it: jnp.array(...) or jnp.stack(...)",
+                        "make an array of it: jnp.array(...) or jnp.stack(...)" if made != _TREE else _OF_TREE,
                     )
+            elif named(argument) and _is_tree(context, argument, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"functions of jax.numpy take no tree, and `{ast.unparse(argument)}` is one",
+                    _OF_TREE,
+                )
             elif named(argument) and _is_list(context, argument, event.scope):
                 yield finding(
                     RULE.code,
@@ -105,7 +115,47 @@ def _built(context: Context, node: ast.ListComp | ast.Call, scope: Scope) -> str
         return "list"
     value = scope.module.values.get(node)
     name = context.flow.calls.callee_name(context.flow.here(value, scope)) if isinstance(value, Call) else ""
+    if name in _LEAVES:
+        return "list"
+    if _is_tree(context, node, scope):
+        return _TREE
     return last(name) if name in {"builtins.list", "builtins.tuple"} else ""
+
+
+_LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"})
+_TREE = "tree"
+_OF_TREE = "put its leaves together: sum(jax.tree.leaves(tree)), or jax.tree.reduce"
+
+
+def _is_tree(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is what a map over trees gives, of which none is known to be one array."""
+    value = scope.module.values.get(node)
+    found = context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
+    if found is None or not isinstance(found.value, Call) or found.value.starred or len(found.value.args) < 2:
+        return False
+    if context.flow.calls.callee_name(found) not in TREE_MAPS:
+        return False
+    trees = [context.flow.with_value(found, tree) for tree in found.value.args[1:]]
+    return any(_with_leaves(context, tree) for tree in trees)
+
+
+def _with_leaves(context: Context, tree: Bound) -> bool:
+    """Say whether a tree has leaves below it: a dict or list, the parameters of a model, or their gradients."""
+    sources = list(context.sources.originals(tree))
+    return bool(sources) and all(_several(context, one) for one in sources)
+
+
+def _several(context: Context, source: Bound) -> bool:
+    value = source.value
+    if isinstance(value, Mapping | Sequence):
+        return len(value.items) > 0
+    if isinstance(value, Param):
+        return bool(_PARAMETERS.search(value.name))
+    return isinstance(value, Call) and context.flow.calls.callee_name(source) in _STATES
+
+
+_STATES = frozenset({"flax.nnx.state", "flax.nnx.grad", "flax.nnx.to_pure_dict"})
+_PARAMETERS = pattern(r"^(params?|parameters|grads?|gradients|updates|state_dict|tree|pytree)$")
 
 
 def _fix(context: Context, scope: Scope, node: ast.expr) -> Fix | None:

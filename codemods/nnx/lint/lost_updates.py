@@ -13,7 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, position, taken
-from codemods.nnx.lint.syntax import argument, outermost_loop
+from codemods.nnx.lint.syntax import argument, names_in, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
 
@@ -56,7 +56,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.function is None:
             continue
         if isinstance(updates, ast.Name) and not _read(event, updates.id):
-            if _averages(context, event, callee):
+            if _averages(context, event, callee) or (not updates.id.strip("_") and _average_read(event, state)):
                 continue
             yield finding(
                 RULE.code,
@@ -92,6 +92,15 @@ def _averages(context: Context, event: CallEvent, callee: Attr) -> bool:
         return True
     given = context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0])
     return isinstance(given.value, Call) and last(context.flow.calls.callee_name(given)) == "apply_updates"
+
+
+def _average_read(event: CallEvent, state: ast.expr) -> bool:
+    """Say whether the moving average in the new state is read: ``state.ema``."""
+    assert event.scope.function is not None
+    return isinstance(state, ast.Name) and any(
+        isinstance(n, ast.Attribute) and n.attr == "ema" and state.id in names_in(n.value)
+        for n in ast.walk(event.scope.function.node)
+    )
 
 
 def _thrown_away(context: Context) -> Iterator[Finding]:

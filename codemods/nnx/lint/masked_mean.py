@@ -36,8 +36,8 @@ def _check(context: Context) -> Iterator[Finding]:
             event.scope,
             event.node,
             f"the mean divides by all positions, also by those that `{mask}` leaves out: the more padding a batch has, "
-            "the smaller its loss",
-            f"divide by what counts: jnp.sum(losses * {mask}) / jnp.sum({mask})",
+            "the smaller it is",
+            f"divide by what counts: jnp.sum(values * {mask}) / jnp.sum({mask})",
         )
 
 

@@ -541,8 +541,34 @@ def _entries_of(context: Context, found: Bound, value: Call) -> Iterator[Bound]:
                 yield from (context.flow.resolve(one) for one in found.frame.args[first:])
         else:
             for whole in context.sources.of(context.flow.with_value(found, item.value)):
-                if isinstance(whole.value, Sequence):
+                if isinstance(whole.value, Sequence) and not _of_other_branch(context, whole, node):
                     yield from (context.flow.follow(whole, one) for one in whole.value.items)
+
+
+def _of_other_branch(context: Context, given: Bound, node: ast.expr) -> bool:
+    """Say whether a value comes from a function that is defined in another branch than the one it is called in, where
+    the same name is another function.
+
+    Args:
+        context: the analysis.
+        given: the value.
+        node: the call, or what is unpacked of it.
+    """
+    call = node.value if isinstance(node, ast.Starred) else node
+    function = given.frame.function if given.frame is not None else None
+    home = function.scope.parent if function is not None else None
+    if function is None or home is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return False
+    if call.func.id != function.name or len(home.bindings.get(function.name, ())) < 2:
+        return False
+    paths = context.bodies.paths(home)
+    own = dict(paths.get(function.node, ()))
+    around = {n: path for n, path in paths.items() if isinstance(n, ast.Lambda | ast.FunctionDef | ast.Call)}
+    for other, path in around.items():
+        if any(isinstance(b, ast.If) and own.get(b, arm) != arm for b, arm in path):
+            if other is call or any(n is call for n in ast.walk(other)):
+                return True
+    return False
 
 
 def _named(context: Context, bound: Bound | None, depth: int) -> Iterator[tuple[ast.AST, str]]:

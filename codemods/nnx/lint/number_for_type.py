@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -31,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if name in _SHAPED:
             place = _SHAPED[name]
-            if len(args) > place and _number(context, event, args[place]):
+            if len(args) > place and (_number(context, event, args[place]) or _same(event, place)):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -47,6 +48,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{last(name)}` takes one list of arrays, and an array that follows for something else",
                 "write the arrays as a list",
             )
+
+
+def _same(event: CallEvent, place: int) -> bool:
+    """Say whether the shape is written once more where the type belongs: ``ones(n, n)``."""
+    if len(event.node.args) <= place:
+        return False
+    shape, given = event.node.args[place - 1 : place + 1]
+    return isinstance(given, ast.Name | ast.Attribute) and ast.dump(shape) == ast.dump(given)
 
 
 def _number(context: Context, event: CallEvent, value: Value) -> bool:

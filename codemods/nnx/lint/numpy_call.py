@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell_name
@@ -21,8 +21,9 @@ from codemods.nnx.lint.places import (
     traced_bodies,
     traced_calls,
 )
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Loop, Mapping, Ref, Value
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Loop, Mapping, Param, Ref, Value
 
 _SAME = frozenset(
     {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "absolute", "dot", "matmul", "where", "maximum",
@@ -51,6 +52,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope):
             continue
         if name and name.startswith("numpy.") and (_on_host(context, event.scope) or _for_numpy(context, event)):
+            continue
+        if _converted_before(context, event):
             continue
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
         if not (numpy or name.startswith(_HOST)) or (numpy and last(name) in NUMPY_ALLOWED):
@@ -87,6 +90,58 @@ def _for_numpy(context: Context, event: CallEvent, depth: int = 0) -> bool:
     callers = callers_of(context, function) if function is not None and depth == 0 else []
     tracing = [caller for caller in callers if caller.scope.function in context.traced]
     return bool(tracing) and all(_for_numpy(context, caller, 1) for caller in tracing)
+
+
+def _converted_before(context: Context, event: CallEvent) -> bool:
+    """Say whether a call is reached only after a function has tried to convert its arguments, and said that it can."""
+    for block, arm in context.bodies.paths(event.scope).get(event.node, ()):
+        if not isinstance(block, ast.If) or arm != "body":
+            continue
+        test = block.test
+        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+        asked: set[str] = set()
+        certain = False
+        for part in parts:
+            turned = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
+            call = part.operand if isinstance(part, ast.UnaryOp) else part
+            if isinstance(call, ast.Call) and _tries(context, call, event.scope):
+                asked |= {one.id for one in call.args if isinstance(one, ast.Name)}
+                certain |= not turned
+        if certain and names_in(event.node) & asked:
+            return True
+    return False
+
+
+def _tries(context: Context, call: ast.Call, scope: Scope) -> bool:
+    """Say whether a function of the project tries a function of numpy on its argument, and says no if that fails."""
+    value = scope.module.values.get(call)
+    if not isinstance(value, Call):
+        return False
+    functions = {callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(value, scope))}
+    return bool(functions) and all(
+        any(isinstance(n, ast.Try) and _refuses(context, n, one) for n in context.bodies.nodes(one.scope))
+        for one in functions
+    )
+
+
+def _refuses(context: Context, block: ast.Try, function: FunctionFacts) -> bool:
+    """Say whether a ``try`` converts by numpy, and its function returns False after errors, or asks for scalars."""
+    inside = {n for statement in block.body for n in ast.walk(statement)}
+    converts = any(
+        event.node in inside
+        and context.flow.calls.name(event) in {"numpy.asarray", "numpy.array"}
+        and any(isinstance(value, Param) for value in event.value.args)
+        for event in context.bodies.calls.get(function.scope, ())
+    )
+    if not converts or not block.handlers:
+        return False
+    for handler in block.handlers:
+        last_one = handler.body[-1]
+        given = last_one.value if isinstance(last_one, ast.Return) else None
+        no = isinstance(given, ast.Constant) and given.value is False
+        if not no and not (isinstance(given, ast.Call) and last_word(given.func) == "isscalar"):
+            return False
+    return True
 
 
 def _numpy_arm(test: ast.expr) -> str:

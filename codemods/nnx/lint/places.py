@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from operator import itemgetter
 from typing import TypeVar
 
@@ -397,7 +398,10 @@ def is_test(module: ModuleFacts) -> bool:
 @lru_cache(maxsize=1_000)
 def _of_tests(path: str) -> bool:
     folder, _, name = path.replace("\\", "/").rpartition("/")
-    if _TESTS & set(folder.split("/")[-2:]) or name.startswith(("test_", "bench", "conftest")):
+    parts = folder.split("/")
+    if any(one in _TESTS and two.startswith("test") for one, two in pairwise(parts)):  # their parts
+        return True
+    if _TESTS & set(parts[-2:]) or name.startswith(("test_", "bench", "conftest")):
         return True
     return name.endswith("_test.py")
 

@@ -86,7 +86,10 @@ class Reach:
                 order = list(called.params)
                 arguments = [*zip(order[first:], event.node.args, strict=False)]
                 arguments += [(k.arg, k.value) for k in event.node.keywords if k.arg in called.params]
-                reached = frozenset(name for name, node in arguments if mentions(node, names))
+                cut = any(isinstance(n, ast.Call) and last_word(n.func) == "stop_gradient" for _, n in arguments)
+                reached = frozenset(
+                    name for name, node in arguments if mentions(node, names) and not (cut and _renewed(function, node))
+                )
                 if callee.receiver is not None:
                     reached |= self._of_object(event.node.func, function, called, names)
                 if reached and not any(isinstance(a, Star) for a in event.value.args):
@@ -215,6 +218,18 @@ def _has_rule(function: FunctionFacts) -> bool:
         last_word(n) in {"custom_vjp", "custom_jvp", "custom_gradient"}
         for decorator in function.node.decorator_list
         for n in ast.walk(decorator)
+    )
+
+
+def _renewed(function: FunctionFacts, node: ast.expr) -> bool:
+    """Say whether an argument is an object that was renewed by its own method, as a list of neighbours is."""
+    return isinstance(node, ast.Name) and any(
+        isinstance(n, ast.Assign)
+        and isinstance(n.value, ast.Call)
+        and isinstance(n.value.func, ast.Attribute)
+        and n.value.func.attr == "update"
+        and all(isinstance(one, ast.Name) and one.id == node.id for one in (*n.targets, n.value.func.value))
+        for n in ast.walk(function.node)
     )
 
 

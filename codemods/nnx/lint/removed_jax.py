@@ -63,6 +63,8 @@ def _check(context: Context) -> Iterator[Finding]:
         name = f"{base.name}.{event.node.attr}" if isinstance(base, Ref) else ""
         if not _gone(context, name, event.scope) or _tried(context, event.node, event.scope):
             continue
+        if event.node in _unread(event.scope.module):
+            continue
         if not _asked_for(event.statement):
             found.setdefault((event.scope.module, name), []).append((event.scope, event.node))
     for module in context.asked.modules:
@@ -74,6 +76,24 @@ def _check(context: Context) -> Iterator[Finding]:
                         found.setdefault((module, name), []).append((module.scope, statement))
     for (_, name), places in found.items():
         yield from once(RULE.code, places, f"JAX has no {name} any more", f"write {_instead(name, places)}")
+
+
+def _unread(module: ModuleFacts) -> set[ast.AST]:
+    """Return the nodes of annotations that nothing evaluates, under ``from __future__ import annotations``."""
+    lazy = any(
+        isinstance(one, ast.ImportFrom)
+        and one.module == "__future__"
+        and any(a.name == "annotations" for a in one.names)
+        for one in module.source.tree.body
+    )
+    found: set[ast.AST] = set()
+    for node in module.source.nodes if lazy else ():
+        written = node.returns if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        if isinstance(node, ast.arg | ast.AnnAssign):
+            written = node.annotation
+        if written is not None:
+            found.update(ast.walk(written))
+    return found
 
 
 def _instead(name: str, places: list[tuple[Scope, ast.AST]]) -> str:
@@ -131,6 +151,15 @@ import jax
 
 def area(y, x):
     return jax.scipy.integrate.trapezoid(y, x)
+""",
+        """\
+from __future__ import annotations
+
+import jax
+
+
+def noisy(x: jax.Array, key: jax.random.KeyArray) -> jax.Array:
+    return x + jax.random.normal(key, x.shape)
 """,
     ),
 )

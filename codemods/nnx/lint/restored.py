@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, in_test, taken
@@ -161,7 +161,7 @@ def _handed_out(context: Context, event: CallEvent, place: int = -1) -> Iterator
         statement = caller.statement
         if context.bodies.guarded(caller.node, caller.scope):
             continue
-        if _just_saved(context, caller) or _no_model(context, caller):
+        if _just_saved(context, caller) or _no_model(context, caller) or _tried_out(context, caller, function):
             continue
         if not caller.used:
             if not (caller.scope.module.source.notebook and caller.scope.function is None):
@@ -174,6 +174,19 @@ def _handed_out(context: Context, event: CallEvent, place: int = -1) -> Iterator
             target = statement.targets[0]
         if target is caller.node or (isinstance(target, ast.Name) and not _used(context, caller, target.id)):
             yield _found(caller, message)
+
+
+def _tried_out(context: Context, caller: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a call only shows that restoring works: the same body calls the function again and keeps the result,
+    or it is the last thing that a module does as a program."""
+    if not caller.used:
+        calls = callers_of(context, function)
+        return any(one.used and one.scope is caller.scope and one.node is not caller.node for one in calls)
+    path = context.bodies.paths(caller.scope).get(caller.node, ())
+    return any(
+        isinstance(block, ast.If) and "__name__" in names_in(block.test) and block.body[-1] is caller.statement
+        for block, _ in path
+    )
 
 
 def _found(event: CallEvent, message: str) -> Finding:

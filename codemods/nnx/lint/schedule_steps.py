@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 
@@ -18,7 +19,7 @@ from codemods.nnx.lint.places import foreign, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call
+from codemods.nnx.values import Attr, Call
 
 _WORD = "warmup_cosine_decay_schedule"
 
@@ -75,14 +76,16 @@ _ROUNDS_OF_ALL = pattern(r"^(num|total|max|n|train|training|all|t)_?.*(steps|ite
 
 def _epochs(context: Context) -> Iterator[Finding]:
     """Yield the schedules whose steps are the epochs of a loop that updates several times in each."""
-    for event, name in foreign(context, *_STEPS):
-        place, word = _STEPS[last(name)]
-        given = argument(event.node, place, word)
-        if not name.startswith("optax.") or not isinstance(given, ast.Name | ast.Attribute):
+    for event, name in foreign(context, *_STEPS, _PIECES):
+        if not name.startswith("optax.") or _asked_by_epoch(event):
             continue
-        if "epoch" not in last_word(given).lower() or "step" in last_word(given).lower():
+        word, given = _counting(event, last(name))
+        counted = next((one for one in (entry_word(n) for n in _parts(context, given, event.scope)) if _epoch(one)), "")
+        if given is None or not counted:
             continue
-        if any(_updates_within(loop, given) for loop in event.scope.module.source.of_type(ast.For)):
+        source = event.scope.module.source
+        loops: tuple[ast.For | ast.While, ...] = (*source.of_type(ast.For), *source.of_type(ast.While))
+        if any(_updates_within(context, loop, counted) for loop in loops):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -90,6 +93,75 @@ def _epochs(context: Context) -> Iterator[Finding]:
                 f"`{word}` counts updates, of which there are several in each epoch: the schedule ends too early",
                 f"multiply it: {ast.unparse(given)} * steps_per_epoch",
             )
+
+
+_PIECES = "piecewise_constant_schedule"
+
+
+def _counting(event: CallEvent, word: str) -> tuple[str, ast.expr | None]:
+    """Return the argument of a schedule that counts steps, with its name."""
+    if word != _PIECES:
+        place, name = _STEPS[word]
+        return name, argument(event.node, place, name)
+    given = argument(event.node, 1, "boundaries_and_scales")
+    keys = given.keys if isinstance(given, ast.Dict) else []
+    return "boundaries_and_scales", keys[0] if keys else None
+
+
+def _epoch(word: str) -> bool:
+    return "epoch" in word.lower() and "step" not in word.lower() and "per" not in word.lower()
+
+
+def _parts(context: Context, node: ast.expr | None, scope: Scope) -> list[ast.expr]:
+    """Return the number that a count is, or a share of: ``epochs``, ``epochs // 2`` or ``int(0.8 * epochs)``."""
+    found: list[ast.expr] = []
+    while node is not None and len(found) < _DEPTH:
+        if isinstance(node, ast.Call) and last_word(node.func) in {"int", "round"} and len(node.args) == 1:
+            node = node.args[0]
+        elif isinstance(node, ast.BinOp):
+            node = _share_of(node)
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            found.append(node)
+            inner = written(context, node, scope)
+            stored = scope.module.values.get(node)
+            if isinstance(node, ast.Name) and isinstance(stored, Attr):
+                found.append(ast.Name(stored.name))  # epochs = args.epochs
+            node = inner if inner is not node else None
+        else:
+            break
+    return found
+
+
+def _share_of(node: ast.BinOp) -> ast.expr | None:
+    """Return the number of which an operation gives a share; None for others."""
+    if isinstance(node.op, ast.Div | ast.FloorDiv) and _plain(node.right):
+        return node.left
+    if isinstance(node.op, ast.Mult):
+        return node.left if _plain(node.right, below=1) else node.right if _plain(node.left, below=1) else None
+    return None
+
+
+def _plain(node: ast.expr, below: float = math.inf) -> bool:
+    value = constant(node)
+    return isinstance(value, int | float) and 0 < value < below
+
+
+_OF_EPOCH = pattern(r"(^|_)ep(och)?s?(_|\d|$)")
+
+
+def _asked_by_epoch(event: CallEvent) -> bool:
+    """Say whether a schedule is called with an epoch itself."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return False
+    names = {last_word(target) for target in statement.targets}
+    return any(
+        last_word(call.func) in names
+        and any(
+            _OF_EPOCH.search(last_word(n).lower()) for a in call.args for n in ast.walk(a) if isinstance(n, ast.Name)
+        )
+        for call in event.scope.module.source.of_type(ast.Call)
+    )
 
 
 def _micro_steps(context: Context) -> Iterator[Finding]:
@@ -204,16 +276,40 @@ def _taken_singly(context: Context, name: str) -> bool:
 _STEP = pattern(r"step|update")
 
 
-def _updates_within(loop: ast.For, epochs: ast.expr) -> bool:
-    """Say whether a loop over epochs has another one in it that takes steps."""
-    name = last_word(epochs)
-    if not any(isinstance(n, ast.Name | ast.Attribute) and last_word(n) == name for n in ast.walk(loop.iter)):
+def _updates_within(context: Context, loop: ast.For | ast.While, counted: str) -> bool:
+    """Say whether a loop over epochs has another one in it, or in a function that it calls, that takes steps."""
+    rounds = loop.iter if isinstance(loop, ast.For) else loop.test
+    if not any(
+        isinstance(n, ast.Name | ast.Attribute | ast.Subscript) and entry_word(n) == counted for n in ast.walk(rounds)
+    ):
         return False
     inner = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.For | ast.While)]
-    return any(
-        isinstance(n, ast.Call) and any(word in last_word(n.func) for word in ("step", "update"))
+    if any(map(_trains, inner)) or any(
+        isinstance(n, ast.Call) and _STEP.search(last_word(n.func)) and not _OTHERS.search(ast.unparse(n.func).lower())
         for one in inner
         for n in ast.walk(one)
+    ):
+        return True
+    called = {last_word(n.func) for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)}
+    return any(
+        function.name in called and not _TESTING.search(function.name) and any(map(_trains, ast.walk(function)))
+        for module in context.project.modules
+        for function in module.source.of_type(ast.FunctionDef)
+    )
+
+
+_TESTING = pattern(r"eval|valid|test|predict|sampl")
+_TRAINS = pattern(r"^_?(train|update)_?(step|batch|on_batch|model)?(_fn)?$|^apply_gradients$")
+_OTHERS = pattern(r"env|bar\b|metric|progress|meter|task|logger")
+
+
+def _trains(node: ast.AST) -> bool:
+    """Say whether something is a loop that calls a function to train, or updates an optimizer, itself."""
+    return isinstance(node, ast.For | ast.While) and any(
+        isinstance(n, ast.Call)
+        and _TRAINS.search(last_word(n.func))
+        and (last_word(n.func) != "update" or "opt" in last_word(getattr(n.func, "value", n.func)).lower())
+        for n in ast.walk(node)
     )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, written
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.syntax import argument, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Param, Value
@@ -38,8 +38,7 @@ _COORDINATES = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class _Order:
+class _Order(NamedTuple):
     """An array that is put into a random order, or of which elements are drawn.
 
     Attributes:
@@ -62,11 +61,12 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*_ORDERING):
         if event.scope.module not in context.asked or in_test(event.scope):
             continue
-        order, block = _order(context, event), context.bodies.block(event.statement, event.statement, event.scope)
-        if order is not None and block:
-            found.setdefault(id(block), (block, []))[1].append(order)
-        elif block:
-            found.setdefault(id(block), (block, []))[1].extend(_by_index(context, event, block))
+        block = context.bodies.block(event.statement, event.statement, event.scope)
+        if not block:
+            continue
+        orders = _by_index(context, event, block)
+        order = None if orders else _order(context, event)
+        found.setdefault(id(block), (block, []))[1].extend(orders if order is None else [order])
     for event, one in _by_helpers(context):
         block = context.bodies.block(event.statement, event.statement, event.scope)
         if block:
@@ -94,24 +94,46 @@ def _by_index(context: Context, event: CallEvent, block: list[ast.stmt]) -> list
         return []
     name = statement.targets[0]
     jax = context.flow.calls.name(event).startswith("jax.random.")
-    if not isinstance(name, ast.Name) or last_word(event.node.func) != "permutation":
+    if not isinstance(name, ast.Name) or last_word(event.node.func) not in {"permutation", "choice", *_PLACES}:
         return []
     found: list[_Order] = []
     for one in block[block.index(statement) + 1 :]:
         named = [n for n in ast.walk(one) if isinstance(n, ast.Name) and n.id == name.id]
         if any(isinstance(n.ctx, ast.Store) for n in named):
             break
-        value = one.value if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
         if not named:
             continue
-        if not isinstance(value, ast.Subscript) or value.slice is not named[0] or not isinstance(one, ast.Assign):
-            return []
-        target, source = one.targets[0], value.value
-        if not isinstance(target, ast.Name | ast.Attribute) or not isinstance(source, ast.Name | ast.Attribute):
+        indexed = _indexed(one, named[0])
+        if indexed is None or len(named) > 1:
             return []
         key = event.value.argument(0, "key") if jax else None
-        found.append(_Order(target, source, event, key, "" if jax else _generator(event.node)))
+        found.append(_Order(*indexed, event, key, "" if jax else _generator(event.node)))
     return found if len(found) == 1 else []
+
+
+def _indexed(statement: ast.stmt, index: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """Return what an array that is indexed is called then, which may be the expression itself, and the array."""
+    whole = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    part = next((n for n in ast.walk(statement) if isinstance(n, ast.Subscript) and _index(n.slice) is index), None)
+    if part is None or not _plain(part.value):
+        return None
+    if part is not whole:
+        return part, part.value
+    assert isinstance(statement, ast.Assign)
+    target = statement.targets[0]
+    return (target, part.value) if isinstance(target, ast.Name | ast.Attribute) else None
+
+
+def _index(node: ast.expr) -> ast.expr:
+    """Return an order of which a part is taken: ``order`` of ``order[start:end]``; others as they are."""
+    return node.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) else node
+
+
+def _plain(node: ast.expr) -> bool:
+    """Say whether an array has a name: that of a variable, an attribute, or an entry of a batch."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and _plain(node.value)
+    return isinstance(node, ast.Name | ast.Attribute)
 
 
 def _by_helpers(context: Context) -> Iterator[tuple[CallEvent, _Order]]:
@@ -159,19 +181,18 @@ def _order(context: Context, event: CallEvent) -> _Order | None:
         if jax or word != "shuffle" or not isinstance(given, ast.Name | ast.Attribute):
             return None
         return _Order(given, given, event, None, _generator(call))
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return None
-    target, value = statement.targets[0], statement.value
-    if value is call and word not in _PLACES:
-        source = call.args[int(jax)] if len(call.args) > int(jax) else None
-    elif isinstance(value, ast.Subscript) and value.slice is call and word in {"permutation", "choice", *_PLACES}:
-        source = value.value
-    else:
-        return None
-    if not isinstance(target, ast.Name | ast.Attribute) or not isinstance(source, ast.Name | ast.Attribute):
-        return None
     key = event.value.argument(0, "key") if jax else None
-    return _Order(target, source, event, key, "" if jax else _generator(call))
+    owner = "" if jax else _generator(call)
+    if word in {"permutation", "choice", *_PLACES}:
+        indexed = _indexed(statement, call) if isinstance(statement, ast.Assign | ast.Return) else None
+        if indexed is not None:
+            return _Order(*indexed, event, key, owner)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.value is not call:
+        return None
+    target, source = statement.targets[0], call.args[int(jax)] if len(call.args) > int(jax) else None
+    if word in _PLACES or not isinstance(target, ast.Name | ast.Attribute):
+        return None
+    return _Order(target, source, event, key, owner) if isinstance(source, ast.Name | ast.Attribute) else None
 
 
 def _generator(call: ast.Call) -> str:
@@ -186,7 +207,7 @@ def _apart(context: Context, first: _Order, second: _Order, block: list[ast.stmt
     """Say whether an array and the labels that belong to it are put into different orders."""
     if first.event is second.event or first.owner != second.owner or (first.key is None) != (second.key is None):
         return False
-    if not _belong(ast.unparse(first.source), ast.unparse(second.source)):
+    if not _belong(*_names(first.source, second.source)):
         return False
     if first.key is not None:
         if first.key == second.key:
@@ -196,10 +217,35 @@ def _apart(context: Context, first: _Order, second: _Order, block: list[ast.stmt
     begin, end = block.index(first.event.statement), block.index(second.event.statement)
     if first.key is None and any(_seeds(statement) for statement in block[begin + 1 : end]):
         return False
-    behind = [*block[end + 1 :], *_returned_to(context, second, block)]
+    if sum(_ON_PURPOSE.search(last_word(one.name)) is not None for one in (first, second)) == 1:
+        return False
+    behind = [*block[end + isinstance(second.name, ast.Name | ast.Attribute) :], *_returned_to(context, second, block)]
+    if all(ast.unparse(one.name).startswith("self.") for one in (first, second)):
+        behind += _methods(second.event)
     return any(
         _together(n, ast.unparse(first.name), ast.unparse(second.name)) for s in behind for n in ast.walk(s)
     ) and not any(_coordinate(context, one) for one in (first, second))
+
+
+# labels that are meant not to belong to their examples
+_ON_PURPOSE = pattern(r"shuffl|perm|random|null|neg|fake|wrong|mis|corrupt|noisy", re.I)
+
+
+def _methods(event: CallEvent) -> list[ast.stmt]:
+    """Return the statements of the other methods of the class that a call stands in."""
+    own = event.scope.node
+    for one in event.scope.module.source.of_type(ast.ClassDef):
+        if own in one.body:
+            return [s for f in one.body if isinstance(f, ast.FunctionDef) and f is not own for s in f.body]
+    return []
+
+
+def _names(one: ast.expr, two: ast.expr) -> tuple[str, str]:
+    """Return what two arrays are called, without the batch that both are entries of."""
+    if isinstance(one, ast.Subscript) and isinstance(two, ast.Subscript):
+        if ast.unparse(one.value) == ast.unparse(two.value):
+            return ast.unparse(one.slice), ast.unparse(two.slice)
+    return ast.unparse(one), ast.unparse(two)
 
 
 def _belong(one: str, two: str) -> bool:
@@ -239,7 +285,7 @@ def _together(node: ast.AST, one: str, two: str) -> bool:
         parts = [*node.values]
     else:
         return False
-    texts = [ast.unparse(_whole(part)) for part in parts]
+    texts = [text for part in parts for text in (ast.unparse(_whole(part)), ast.unparse(_bare(part)))]
     return (
         one in texts and two in texts and last_word(getattr(node, "func", node)) not in {"meshgrid", "scatter", "plot"}
     )
@@ -248,6 +294,13 @@ def _together(node: ast.AST, one: str, two: str) -> bool:
 # functions that give an array of the same elements, or its parts, with the number of their arguments
 _SHAPING = frozenset({"reshape", "astype", "copy"})
 _WHOLE = {"array": 1, "asarray": 1, "split": 2, "array_split": 2}
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    """Return the array that an expression turns into one of JAX."""
+    while isinstance(node, ast.Call) and len(node.args) == 1 and last_word(node.func) in {"array", "asarray"}:
+        node = node.args[0]
+    return node
 
 
 def _whole(node: ast.expr) -> ast.expr:
@@ -265,7 +318,7 @@ def _whole(node: ast.expr) -> ast.expr:
 
 def _coordinate(context: Context, order: _Order) -> bool:
     """Say whether an array is made of even or drawn numbers: then its order says nothing of labels."""
-    if len(last_word(order.source)) > 2:  # only x and y may well be coordinates
+    if len(entry_word(order.source)) > 2:  # only x and y may well be coordinates
         return False
     scope = order.event.scope
     value = scope.module.values.get(order.source)

@@ -34,6 +34,8 @@ def _check(context: Context) -> Iterator[Finding]:
         size = _axes(event.value.args[1])
         if size is None or not _scaled(context, event.value.callee, event.scope):
             continue
+        if _single(context, event.value.args[1], event.scope):
+            continue
         used = _stacked(context, owner, target.attr, size)
         if used is not None:
             yield _found(event, target.attr, used)
@@ -64,7 +66,7 @@ def _of_linen(context: Context, event: CallEvent) -> Iterator[Finding]:
     if not isinstance(target, ast.Name) or init is None or shape is None or call.starred:
         return
     size = _axes(shape)
-    if size is None or not _scaled(context, init, event.scope):
+    if size is None or not _scaled(context, init, event.scope) or _single(context, shape, event.scope):
         return
     used: ast.expr | None = None
     values = event.scope.module.values
@@ -103,6 +105,18 @@ def _axes(shape: Value) -> int | None:
     if not isinstance(shape, Sequence) or len(shape.items) < 3 or shape.items[0] == Const(1):
         return None
     return len(shape.items)
+
+
+def _single(context: Context, shape: Value, scope: Scope) -> bool:
+    """Say whether a stack may hold one kernel, as by default: nothing is divided by too much then."""
+    assert isinstance(shape, Sequence)
+    first = shape.items[0]
+    if isinstance(first, Attr | Param):  # of which a configuration may have a field
+        names = {start + first.name.removeprefix("num_").removeprefix("n_") for start in ("", "n_", "num_")}
+        classes = [cls for module in context.project.modules for cls in module.classes]
+        if any(cls.scope.env.get(name) == Const(1) for cls in classes for name in names):
+            return True
+    return any(one.value == Const(1) for one in context.sources.originals(context.flow.here(first, scope)))
 
 
 def _scaled(context: Context, initializer: Value, scope: Scope) -> bool:

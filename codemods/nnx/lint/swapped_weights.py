@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved
-from codemods.nnx.lint.polyak import AVERAGE
+from codemods.nnx.lint.polyak import AVERAGE, misplaced_averages
 from codemods.nnx.lint.syntax import argument, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -55,7 +55,10 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the average `{text}` keeps {small.weight:.3g} of itself in each step: the two weights are exchanged",
                 "give the average the weight near 1, and the new values the rest",
             )
+    misplaced = {event.node for event, *_ in misplaced_averages(context)}  # NNX878 tells of them
     for event, name in foreign(context, "incremental_update"):
+        if event.node in misplaced:
+            continue
         given = [argument(event.node, i, w) for i, w in enumerate(("new_tensors", "old_tensors", "step_size"))]
         new, old, step = given
         if not name.startswith("optax.") or new is None or old is None or step is None or in_test(event.scope):

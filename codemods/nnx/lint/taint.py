@@ -331,9 +331,7 @@ class Taint:
         function = frame.function
         params: dict[str, Status] = {}
         unpacked = self._unpacked(frame, caller) if frame.partial else {}
-        known = self._traced.get(function)
-        roots = [root for root in known.roots if root.decorator] if known is not None else []
-        declared = {name for root in roots for name in root.declared}
+        declared = self._own_static(function)
         handed: dict[str, FunctionFacts] = {}
         for name, param in function.params.items():
             if name in unpacked:
@@ -356,6 +354,12 @@ class Taint:
         while closure is not None and closure.function is not around:
             closure = closure.closure
         return self._activation(function, params, level, closure, handed=handed)
+
+    def _own_static(self, function: FunctionFacts) -> set[str]:
+        """Return the parameters that decorators of a function declare static: no tracer gets into these."""
+        known = self._traced.get(function)
+        roots = [root for root in known.roots if root.decorator] if known is not None else []
+        return {name for root in roots for name in root.declared}
 
     def _unpacked(self, frame: Frame, caller: Activation) -> dict[str, Status]:
         """Return what the parameters are that an argument ``*container`` fills, and those behind it."""
@@ -399,7 +403,7 @@ class Taint:
     def _rooted(self, root: Root, param: Param) -> Status:
         """Return what a transform makes of a parameter."""
         function = root.function
-        if param.name in root.declared:
+        if param.name in root.declared or param.name in self._own_static(function):
             return PYTHON
         if param.name in root.static:
             return UNKNOWN

@@ -23,7 +23,8 @@ _CLOCKS = frozenset(
 _READING = frozenset(name.rpartition(".")[2] for name in _CLOCKS)
 _WAITING = frozenset(
     {"block_until_ready", "device_get", "item", "tolist", "float", "int", "print", "asarray", "array", "info", "log",
-     "effects_barrier", "allclose", "assert_allclose", "compute"}
+     "effects_barrier", "allclose", "assert_allclose", "compute", "dump", "dumps", "save", "savez",
+     "savez_compressed", "savetxt"}
 )  # fmt: skip
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Const, Ref
 
 _NORMS = frozenset({"flax.nnx.BatchNorm", "flax.linen.BatchNorm"})
@@ -21,7 +23,7 @@ def _check(context: Context) -> Iterator[Finding]:
             taken = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
             inner = taken.name if isinstance(taken, Ref) else ""
         value = event.value.keyword("momentum")
-        if inner not in _NORMS or value is None:
+        if inner not in _NORMS or value is None or _frozen(context, event):
             continue
         sources = {source.value for source in context.sources.of(context.flow.here(value, event.scope))}
         numbers = [s.value for s in sources if isinstance(s, Const) and type(s.value) is float]
@@ -33,6 +35,17 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"momentum {numbers[0]} keeps that share of the running statistics and takes the rest from each batch",
                 f"PyTorch's {numbers[0]} is momentum={1 - numbers[0]:.3g} here",
             )
+
+
+_TRAINING = pattern(rb"\.train\(|use_running_average\s*=\s*(?!True\b)")
+
+
+def _frozen(context: Context, event: CallEvent) -> bool:
+    """Say whether the layer is made for evaluation, and nothing of the project ever trains it: no average is made."""
+    given = event.value.keyword("use_running_average")
+    if not isinstance(given, Const) or given.value is not True:
+        return False
+    return not any(_TRAINING.search(module.source.data) for module in context.project.modules)
 
 
 RULE = lint_rule(

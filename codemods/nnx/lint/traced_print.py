@@ -30,12 +30,14 @@ def _check(context: Context) -> Iterator[Finding]:
         arguments = [*event.node.args, *(k.value for k in event.node.keywords)]
         if name == "jax.debug.print":
             first = arguments[:1]
-            if first and isinstance(first[0], ast.JoinedStr) and context.taint.node_holds(first[0], event.scope):
+            joined = bool(first) and isinstance(first[0], ast.JoinedStr)
+            made = _parts(first[0]) if first else []
+            if (joined or made != first) and any(context.taint.node_holds(part, event.scope) for part in made):
                 yield finding(
                     RULE.code,
                     event.scope,
                     first[0],
-                    "the f-string is made while tracing, before there is a value to print",
+                    f"the {'f-string' if joined else 'text'} is made while tracing, before there is a value to print",
                     'give a format and the values: jax.debug.print("x = {}", x)',
                 )
         elif name == "builtins.print" or name.startswith(_PRINTS) or _logs(context, event):

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lost_updates import has_moments
@@ -27,6 +28,7 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     told = {(one.path, one.start) for one in found}
     yield from (one for one in _optimizer_states(context) if (one.path, one.start) not in told)
+    yield from _pure_dicts(context)
     bare = _managed(context)
     if _saved_states(context):
         bare |= {event.node for event, _, _ in checkpointer_calls(context, "restore") if _bare(event)}
@@ -49,6 +51,60 @@ def _check(context: Context) -> Iterator[Finding]:
                     "give the template: checkpointer.restore(path, nnx.state(model))",
                     related=[(restored.node, "it is restored here")],
                 )
+
+
+def _pure_dicts(context: Context) -> Iterator[Finding]:
+    """Yield the updates of models with lists of layers by pure dicts whose numbers Orbax has made strings."""
+    if not any(b"to_pure_dict" in module.source.data for module in context.project.modules):
+        return
+    saved = [
+        (event.value.argument(1, "state") or event.value.keyword("item"), event.scope)
+        for event, _, _ in checkpointer_calls(context, "save")
+    ]
+    if not saved or not all(value is not None and _pure(context, value, scope) for value, scope in saved):
+        return
+    bare = {event.node for event, _, _ in checkpointer_calls(context, "restore") if _bare(event)}
+    for event, name in foreign(context, "update"):
+        if name != "flax.nnx.update" or event.value.starred or len(event.value.args) != 2:
+            continue
+        model, value = event.value.args
+        restored = context.flow.resolve(context.flow.here(value, event.scope)).value
+        if not isinstance(restored, Call) or restored.node not in bare:
+            continue
+        if _numbered(context, model, event.scope) and not context.bodies.guarded(event.node, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node.args[1],
+                "the places of a list of layers are numbers in the model, and strings in what was restored: KeyError",
+                "state = nnx.state(model), nnx.replace_by_pure_dict(state, restored), and nnx.update(model, state)",
+                related=[(restored.node, "it is restored here")],
+            )
+
+
+def _pure(context: Context, value: Value, scope: Scope) -> bool:
+    """Say whether a value is what ``nnx.to_pure_dict`` made, wherever it comes from."""
+    made = context.sources.originals(context.flow.here(value, scope))
+    return bool(made) and all(
+        isinstance(one.value, Call) and context.flow.calls.callee_name(one) == "flax.nnx.to_pure_dict" for one in made
+    )
+
+
+def _numbered(context: Context, model: Value, scope: Scope) -> bool:
+    """Say whether a model is certainly of a class of the project whose layers stand in a list."""
+    made = context.sources.originals(context.flow.here(model, scope))
+    return bool(made) and all(_lists(context, one) for one in made)
+
+
+def _lists(context: Context, one: Bound) -> bool:
+    owner = context.flow.classes.class_of(one) if isinstance(one.value, Call) else None
+    if owner is None:
+        return context.flow.calls.callee_name(one) == "flax.nnx.Sequential" if isinstance(one.value, Call) else False
+    setup = owner.methods.get("__init__")
+    return setup is not None and any(
+        context.flow.calls.name(event) in {"flax.nnx.List", "flax.nnx.Sequential"}
+        for event in context.bodies.calls.get(setup.scope, ())
+    )
 
 
 def _optimizer_states(context: Context) -> Iterator[Finding]:

@@ -548,6 +548,21 @@ y = total(x)
     "NNX844": Cases(
         bad=(
             """\
+tree = {"w": x, "b": jnp.zeros(2)}
+squares = jax.tree.map(lambda p: jnp.sum(p**2), tree)
+print(jnp.sum(squares))  # NNX844
+""",
+            """\
+def penalty(params):
+    return jnp.sum(jax.tree.map(lambda p: jnp.sum(p**2), params))  # NNX844
+penalty({"w": x})
+""",
+            """\
+def largest(grads):
+    return jnp.max(jax.tree_util.tree_leaves(grads))  # NNX844
+largest({"a": x, "b": x})
+""",
+            """\
 jnp.sum([v * 2 for v in batches], axis=0)  # NNX844
 """,
             """\
@@ -565,6 +580,21 @@ y = mean([x[0], x[1]])  # NNX844
             "y = jnp.maximum(x, [1.0, 2.0, 3.0])  # NNX844\n",
         ),
         clean=(
+            """\
+tree = {"w": x, "b": jnp.zeros(2)}
+squares = jax.tree.map(lambda p: jnp.sum(p**2), tree)
+print(sum(jax.tree.leaves(squares)), jnp.sum(jnp.stack(jax.tree.leaves(squares))), jnp.sum(squares["w"]))
+""",
+            """\
+print(jnp.sum(jax.tree.map(lambda one: one * 2, x)))
+def total(given):
+    return jnp.sum(jax.tree.map(jnp.abs, given))
+print(total(x), jnp.asarray(jax.tree.leaves(x)).max())
+""",
+            """\
+grads = nnx.grad(lambda m: m(x).sum())(model)
+print(jax.tree.reduce(jnp.add, jax.tree.map(jnp.sum, grads)))
+""",
             """\
 def largest(values):
     return jnp.max(jnp.array(tuple(values))), jnp.mean(jnp.stack(list(batches)))

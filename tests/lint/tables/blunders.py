@@ -1671,6 +1671,23 @@ print(Reader(nnx.Rngs(0))(jnp.ones((2, 5, 3)), jnp.array([3, 5])).shape)
     "NNX933": Cases(
         bad=(
             """\
+def noisy(rows, rngs):
+    t = rngs.uniform((rows.shape[0],))
+    noise = rngs.normal(rows.shape)
+    return (1 - t) * noise + t * rows  # NNX933
+def run():
+    return noisy(jnp.ones((4, 4)), nnx.Rngs(0))
+""",
+            """\
+def noisy(key, rows):
+    key_t, key_e = jax.random.split(key)
+    b, h, w, c = rows.shape
+    t = jax.random.uniform(key_t, (b,))
+    noise = jax.random.normal(key_e, rows.shape)
+    return (1.0 - t) * rows + t * noise  # NNX933
+print(noisy(key, jnp.tile(jnp.ones(4)[None, :, None, None], (4, 1, 4, 1))))
+""",
+            """\
 class Schedule:
     def __init__(self, steps):
         self.alpha_bar = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, steps))
@@ -1712,6 +1729,22 @@ print(mixup(key, jnp.ones((4, 4))))
 """,
         ),
         clean=(
+            """\
+def noisy(rows, rng):
+    t = rng.uniform(size=(rows.shape[0], 1))
+    noise = rng.normal(size=rows.shape)
+    return (1 - t) * noise + t * rows
+print(noisy(np.ones((4, 4)), np.random.default_rng(0)).shape)
+""",
+            """\
+def noisy(key, rows):
+    key_t, key_e = jax.random.split(key)
+    b, h, w, c = rows.shape
+    t = jax.random.uniform(key_t, (b,)).reshape(b, 1, 1, 1)
+    noise = jax.random.normal(key_e, rows.shape)
+    return (1.0 - t) * rows + t * noise
+print(noisy(key, jnp.tile(jnp.ones(4)[None, :, None, None], (4, 1, 4, 1))).shape)
+""",
             """\
 class Schedule:
     def __init__(self, steps):

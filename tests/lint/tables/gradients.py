@@ -15,6 +15,19 @@ CASES = {
     "NNX789": Cases(
         bad=(
             """\
+def accuracy(logits, labels, mask):
+    right = (logits.argmax(-1) == labels) * mask
+    return right.mean()  # NNX789
+print(accuracy(jnp.ones((2, 3, 4)), jnp.ones((2, 3), int), jnp.ones((2, 3))))
+""",
+            """\
+def accuracy(logits, labels, valid):
+    guesses = jnp.argmax(logits, axis=-1)
+    right = (guesses == labels).astype(jnp.float32) * valid
+    return jnp.mean(right)  # NNX789
+print(accuracy(jnp.ones((2, 3)), jnp.zeros(2, int), jnp.ones(2)))
+""",
+            """\
 def token_loss(logits, targets, lengths):
     ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
     mask = (jnp.arange(targets.shape[1])[None, :] < lengths[:, None]).astype(jnp.float32)
@@ -78,6 +91,18 @@ def loss(logits, labels):
 """,
         ),
         clean=(
+            """\
+def accuracy(logits, labels, mask):
+    right = logits.argmax(-1) == labels
+    return jnp.mean(right, where=mask > 0), (right * 2).mean()
+print(accuracy(jnp.ones((2, 3, 4)), jnp.ones((2, 3), int), jnp.ones((2, 3))))
+""",
+            """\
+def accuracy(logits, labels, mask):
+    right = (logits.argmax(-1) == labels) * mask
+    return right.sum() / mask.sum(), right.mean() / mask.mean(), (logits.argmax(-1) == labels).mean()
+print(accuracy(jnp.ones((2, 3, 4)), jnp.ones((2, 3), int), jnp.ones((2, 3))))
+""",
             """\
 def token_loss(logits, targets, lengths):
     ce = optax.softmax_cross_entropy_with_integer_labels(logits, targets)
@@ -831,6 +856,17 @@ for family in ("laguerre", "jacobi"):
         bad=(
             """\
 @jax.custom_vjp
+def rounded(v):
+    return jnp.round(v)
+def forward(v):
+    return jnp.round(v)  # NNX873
+def backward(res, g):
+    return (g,)
+rounded.defvjp(forward, backward)
+print(jax.grad(lambda v: rounded(v).sum())(x))
+""",
+            """\
+@jax.custom_vjp
 def reversed_gradient(v):
     return v
 def ahead(v):
@@ -889,6 +925,17 @@ same.defvjp(ahead, back)
 """,
         ),
         clean=(
+            """\
+@jax.custom_vjp
+def rounded(v):
+    return jnp.round(v)
+def forward(v):
+    return jnp.round(v), None
+def backward(res, g):
+    return (g,)
+rounded.defvjp(forward, backward)
+print(jax.grad(lambda v: rounded(v).sum())(x))
+""",
             """\
 @jax.custom_vjp
 def reversed_gradient(v):

@@ -144,6 +144,63 @@ CASES: dict[str, Cases] = {
     ),
     "NNX722": Cases(
         bad=(
+            """\
+def main(rngs):
+    up = nnx.Linear(3, 8, rngs=rngs)
+    down = nnx.Linear(4, 2, rngs=rngs)
+    return down(nnx.relu(up(x)))  # NNX722
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.features = nnx.Sequential(nnx.Conv(1, 8, (3, 3), rngs=rngs), nnx.relu)
+    def __call__(self, x):
+        return self.features(x).mean((1, 2))  # NNX722
+def digits(n):
+    return np.zeros((n, 784), np.float32).reshape(-1, 1, 28, 28)
+print(Net(nnx.Rngs(0))(digits(4)))
+""",
+            """\
+def block(v, conv):
+    return nnx.relu(conv(v))  # NNX722
+pixels = np.random.rand(2, 3, 16, 16).astype(np.float32)
+print(block(jnp.asarray(pixels), nnx.Conv(3, 4, kernel_size=(3, 3), rngs=nnx.Rngs(0))))
+""",
+            """\
+class C(nnx.Module):
+    def __init__(self, rngs):
+        self.conv = nnx.Conv(3, 8, kernel_size=(3, 3), rngs=rngs)
+    def __call__(self, x):
+        return self.conv(x)  # NNX722
+def load(n):
+    flat = np.arange(n * 192, dtype=np.uint8)
+    images = flat.reshape(n, 3, 8, 8)
+    return images.astype(np.float32) / 255.0, np.arange(n)
+def minibatches(images, labels, size):
+    for i in range(0, len(images), size):
+        yield jnp.asarray(images[i : i + size]), jnp.asarray(labels[i : i + size])
+def loss_fn(net, batch):
+    images, labels = batch
+    return net(images).mean()
+images, labels = load(4)
+for batch in minibatches(images, labels, 2):
+    print(loss_fn(C(nnx.Rngs(7)), batch))
+""",
+            """\
+class C(nnx.Module):
+    def __init__(self, rngs):
+        self.conv = nnx.Conv(3, 8, kernel_size=(3, 3), rngs=rngs)
+    def __call__(self, x):
+        return self.conv(x)  # NNX722
+class Data:
+    def __init__(self, flat):
+        self.images = flat.reshape(len(flat), 3, 8, 8)
+    def batches(self, size):
+        for i in range(0, 4, size):
+            yield {"image": self.images[i : i + size], "number": i}
+for batch in Data(np.ones((4, 192))).batches(2):
+    print(C(nnx.Rngs(7))(batch["image"]).mean())
+""",
             _PAIR.format(up="3, 8", down="16, 2") + "        return self.down(nnx.relu(self.up(x)))  # NNX722\n",
             _PAIR.format(up="3, 8", down="16, 2")
             + "        h = self.up(x)\n        h = jax.nn.gelu(h)\n        return self.down(h)  # NNX722\n",
@@ -170,6 +227,61 @@ CASES: dict[str, Cases] = {
             "        return self.norm(self.a(x))  # NNX722\nprint(C(8, nnx.Rngs(7)))\n",
         ),
         clean=(
+            """\
+def run(layer, v):
+    return layer(v)
+print(run(nnx.Linear(3, 4, rngs=nnx.Rngs(1)), jnp.ones((2, 3))))
+print(run(nnx.Linear(5, 4, rngs=nnx.Rngs(2)), jnp.ones((2, 5))))
+for width in (3, 5):
+    layer = nnx.Linear(width, 4, rngs=nnx.Rngs(width))
+    print(layer(jnp.ones((2, width))).shape)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.features = nnx.Sequential(nnx.Conv(1, 8, (3, 3), rngs=rngs), nnx.relu)
+    def __call__(self, x):
+        return self.features(x).mean((1, 2))
+def digits(n):
+    return np.zeros((n, 784), np.float32).reshape(-1, 28, 28, 1)
+print(Net(nnx.Rngs(0))(digits(4)).shape)
+""",
+            """\
+class C(nnx.Module):
+    def __init__(self, rngs):
+        self.conv = nnx.Conv(3, 8, kernel_size=(3, 3), rngs=rngs)
+    def __call__(self, x):
+        return self.conv(x)
+def load(n):
+    flat = np.arange(n * 192, dtype=np.uint8)
+    images = flat.reshape(n, 3, 8, 8).transpose(0, 2, 3, 1)
+    return images.astype(np.float32) / 255.0, np.arange(n)
+def minibatches(images, labels, size):
+    for i in range(0, len(images), size):
+        yield jnp.asarray(images[i : i + size]), jnp.asarray(labels[i : i + size])
+def loss_fn(net, batch):
+    images, labels = batch
+    return net(images).mean()
+images, labels = load(4)
+for batch in minibatches(images, labels, 2):
+    print(loss_fn(C(nnx.Rngs(7)), batch))
+""",
+            """\
+class C(nnx.Module):
+    def __init__(self, rngs):
+        self.conv = nnx.Conv(3, 8, kernel_size=(3, 3), rngs=rngs)
+    def __call__(self, x):
+        return self.conv(x)
+class Data:
+    def __init__(self, flat):
+        self.images = flat.reshape(len(flat), 3, 8, 8)
+        self.images = np.moveaxis(self.images, 1, -1)
+    def batches(self, size):
+        for i in range(0, 4, size):
+            yield {"image": self.images[i : i + size], "number": i}
+for batch in Data(np.ones((4, 192))).batches(2):
+    print(C(nnx.Rngs(7))(batch["image"]).mean())
+""",
             _FLAT.format(conv="8, (3, 3)", flat="n * 14 * 14").replace("  # NNX722", "")
             + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
             _FLAT.format(conv="8, (3, 3), padding='VALID'", flat="n * 13 * 13").replace("  # NNX722", "")
@@ -287,6 +399,14 @@ for leaf in leaves:
             "Norm = partial(nnx.BatchNorm, momentum=0.1, rngs=nnx.Rngs(7))  # NNX726\nnorm = Norm(3)\n",
         ),
         clean=(
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):  # its weights are those of a pretrained one
+        self.norm = nnx.BatchNorm(3, use_running_average=True, momentum=0.1, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+print(Encoder(nnx.Rngs(0))(jnp.ones((2, 3))))
+""",
             "norm = nnx.BatchNorm(3, momentum=0.9, rngs=nnx.Rngs(7))\n",
             "norm = nnx.BatchNorm(3, rngs=nnx.Rngs(7))\n",
             "def made(momentum):\n    return nnx.BatchNorm(3, momentum=momentum, rngs=nnx.Rngs(7))\n",
@@ -338,6 +458,33 @@ print(Own().init(x).hyperparams["rate"])
     ),
     "NNX728": Cases(
         bad=(
+            """\
+import tempfile
+import orbax.checkpoint as ocp
+class MLP(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(2)])
+def run(path):
+    first, fresh = MLP(nnx.Rngs(0)), MLP(nnx.Rngs(1))
+    with ocp.StandardCheckpointer() as c:
+        c.save(path, nnx.to_pure_dict(nnx.state(first)))
+        c.wait_until_finished()
+        weights = c.restore(path)
+    nnx.update(fresh, weights)  # NNX728
+""",
+            """\
+import tempfile
+import orbax.checkpoint as ocp
+class MLP(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.relu)
+def run(path):
+    first, fresh = MLP(nnx.Rngs(0)), MLP(nnx.Rngs(1))
+    with ocp.StandardCheckpointer() as c:
+        c.save(path, nnx.to_pure_dict(nnx.state(first)))
+        c.wait_until_finished()
+        nnx.update(fresh, c.restore(path))  # NNX728
+""",
             _RESTORE + "    nnx.update(model, c.restore(path))  # NNX728\n",
             _RESTORE + "    raw = c.restore(path)\n    nnx.update(model, raw)  # NNX728\n",
             _RESTORE + "    graphdef, _ = nnx.split(model)\n"
@@ -349,6 +496,53 @@ print(Own().init(x).hyperparams["rate"])
             "    return step(grads, state['opt'], state['params'])\n",
         ),
         clean=(
+            """\
+import tempfile
+import orbax.checkpoint as ocp
+class MLP(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.relu)
+def run(path):
+    first, fresh = MLP(nnx.Rngs(0)), MLP(nnx.Rngs(1))
+    with ocp.StandardCheckpointer() as c:
+        c.save(path, nnx.to_pure_dict(nnx.state(first)))
+        c.wait_until_finished()
+        weights = c.restore(path)
+    state = nnx.state(fresh)
+    nnx.replace_by_pure_dict(state, weights)
+    nnx.update(fresh, state)
+run(tempfile.mkdtemp() + '/m')
+""",
+            """\
+import tempfile
+import orbax.checkpoint as ocp
+class MLP(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.relu)
+def run(path):
+    first, fresh = MLP(nnx.Rngs(0)), MLP(nnx.Rngs(1))
+    with ocp.StandardCheckpointer() as c:
+        c.save(path, nnx.to_pure_dict(nnx.state(first)))
+        c.wait_until_finished()
+        weights = c.restore(path, nnx.to_pure_dict(nnx.state(fresh)))
+    nnx.update(fresh, weights)
+run(tempfile.mkdtemp() + '/m')
+""",
+            """\
+import tempfile
+import orbax.checkpoint as ocp
+class MLP(nnx.Module):
+    def __init__(self, rngs):
+        self.only = nnx.Linear(3, 3, rngs=rngs)
+def run(path):
+    first, fresh = MLP(nnx.Rngs(0)), MLP(nnx.Rngs(1))
+    with ocp.StandardCheckpointer() as c:
+        c.save(path, nnx.to_pure_dict(nnx.state(first)))
+        c.wait_until_finished()
+        weights = c.restore(path)
+    nnx.update(fresh, weights)
+run(tempfile.mkdtemp() + '/m')
+""",
             _RESTORE + "    nnx.update(model, c.restore(path, nnx.state(model)))\n",
             _RESTORE + "    raw = c.restore(path)\n    return raw['kernel']['value']\n",
             *(

@@ -312,6 +312,19 @@ Experts(4, 8).init(key, jnp.ones((4, 2, 3)))
         ),
         clean=(
             """\
+import dataclasses
+@dataclasses.dataclass
+class Config:
+    n_shared: int = 1
+class Shared(nnx.Module):
+    def __init__(self, config, rngs):
+        init = nnx.initializers.lecun_normal()
+        self.weights = nnx.Param(init(rngs.params(), (config.n_shared, 3, 4)))
+    def __call__(self, v):
+        return jnp.einsum("bd,edh->beh", v, self.weights[...])
+print(Shared(Config(), nnx.Rngs(0))(jnp.ones((2, 3))).shape)
+""",
+            """\
 from flax import linen
 class Heads(linen.Module):
     @linen.compact

@@ -551,6 +551,26 @@ print(gains(batches))
     "NNX932": Cases(
         bad=(
             """\
+def target(batch, q, gamma=0.99):
+    following = q(batch["next_obs"]).max(axis=-1)
+    return batch["reward"] + gamma * following * batch["done"]  # NNX932
+print(target({"next_obs": jnp.ones((2, 3)), "reward": jnp.ones(2), "done": jnp.array([0.0, 1.0])}, lambda o: o))
+""",
+            """\
+def targets(rewards, q_next, dones, gamma):
+    return rewards + gamma * dones.astype(jnp.float32) * q_next  # NNX932
+print(targets(x, x, x > 0, 0.9))
+""",
+            """\
+def returns(rewards, ends, gamma=0.9):
+    def body(later, row):
+        r, d = row
+        later = r + gamma * later  # NNX932
+        return later, later
+    return jax.lax.scan(body, 0.0, (rewards, ends), reverse=True)[1]
+print(returns(x, jnp.zeros(3)))
+""",
+            """\
 import collections
 Transition = collections.namedtuple("Transition", "obs action reward next_obs done")
 def loss(net, target, t, gamma=0.9):
@@ -614,6 +634,38 @@ print(advantages(x, jnp.ones(4), jnp.zeros(3), 0.9, 0.8))
 """,
         ),
         clean=(
+            """\
+def returns(rewards, ends, gamma=0.9):
+    def body(later, row):
+        r, d = row
+        later = r + gamma * later * (1 - d)
+        return later, later
+    return jax.lax.scan(body, 0.0, (rewards, ends), reverse=True)[1]
+print(returns(x, jnp.zeros(3)))
+""",
+            """\
+def target(rewards, q_next, done, gamma):
+    return rewards + gamma * done * q_next
+ended = jnp.zeros(3)
+print(target(x, x, 1 - ended, 0.9), target(x, x, done=~(ended > 0), gamma=0.9))
+""",
+            """\
+class Buffer:
+    def add(self, reward, done):
+        self.done = 1.0 - done
+        self.reward = reward
+    def target(self, q, gamma):
+        return self.reward + gamma * self.done * q
+buffer = Buffer()
+buffer.add(1.0, 0.0)
+print(buffer.target(1.0, 0.9))
+""",
+            """\
+def target(rewards, q_next, dones, gamma):
+    keep = 1.0 - dones
+    return rewards + gamma * keep * q_next
+print(target(x, x, jnp.zeros(3), 0.9))
+""",
             """\
 import collections
 Transition = collections.namedtuple("Transition", "obs action reward next_obs done")

@@ -216,6 +216,35 @@ jax.lax.scan(body, jnp.float32(1), x)
     "NNX865": Cases(
         bad=(
             """\
+def body(state, _):
+    place, speed = state
+    faster = speed - 0.1 * place
+    further = place + 0.1 * faster
+    return further, faster  # NNX865
+out = jax.lax.scan(body, (x, jnp.zeros(3)), None, length=4)
+""",
+            """\
+def run(begin):
+    def body(carry, v):
+        total, count = carry
+        total += v
+        return total, count + 1  # NNX865
+    return jax.lax.scan(body, begin, x)
+run((0.0, 0))
+""",
+            "out = jax.lax.fori_loop(0, 5, lambda i, pair: pair[0] + pair[1], (0, 1))  # NNX865\n",
+            """\
+def body(state, v):
+    return state["h"] * 0.9 + v, state["t"]  # NNX865
+out = jax.lax.scan(body, {"h": 0.0, "t": 0.0}, x)
+""",
+            _CARD
+            + """\
+def body(c, v):
+    return c.place + v, c.n  # NNX865
+out = jax.lax.scan(body, card, x)
+""",
+            """\
 def root(start):
     def body(state):
         guess, count = state
@@ -314,6 +343,43 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
 """,
         ),
         clean=(
+            """\
+def body(state, _):
+    place, speed = state
+    faster = speed - 0.1 * place
+    return (place + 0.1 * faster, faster), place
+print(jax.lax.scan(body, (x, jnp.zeros(3)), None, length=4))
+""",
+            """\
+def body(place, row):
+    speed, rate = row
+    return place + speed * rate, speed
+print(jax.lax.scan(body, 0.0, (x, x)))
+def fibonacci(pair, v):
+    one, two = pair
+    following = (two, one + two + v)
+    return following, one
+print(jax.lax.scan(fibonacci, (0.0, 1.0), x))
+""",
+            """\
+def window(last, v):
+    last = last[1:] + (v,)
+    return last, last[0]
+print(jax.lax.scan(window, (0.0, 1.0), x))
+print(jax.lax.scan(lambda c, v: (c + v, c[0] * 2), jnp.zeros(3), x))
+print(jax.lax.fori_loop(0, 5, lambda i, pair: (pair[0] + pair[1], pair[0]), (0, 1)))
+""",
+            """\
+def whole(carry, v):
+    one, two = carry
+    return carry, one + two + v
+print(jax.lax.scan(whole, (0.0, 1.0), x))
+def alone(carry, v):
+    one = carry[0]
+    return [one + v], two
+two = 2.0
+print(jax.lax.scan(alone, [0.0], x))
+""",
             """\
 def root(start):
     def body(state):

@@ -329,6 +329,31 @@ y = Translate()(jnp.ones((3, 4, 4)), key)
     ),
     "NNX856": Cases(
         bad=(
+            _DONATED
+            + """\
+def begin(seed):
+    return {"w": jax.random.normal(jax.random.key(seed), (3,))}
+tree = jax.jit(lambda p, v: jax.tree.map(lambda w: w + v, p), donate_argnums=0)
+def run(n):
+    p = begin(0)
+    average = p
+    for i in range(n):
+        p = tree(p, i)
+        average = jax.tree.map(lambda a, w: 0.9 * a + 0.1 * w, average, p)  # NNX856
+    return average
+""",
+            """\
+tree = jax.jit(lambda p, v: {"w": p["w"] + v}, donate_argnums=0)
+def run():
+    p = {"w": jnp.ones(3)}
+    target, i = p, 0
+    while i < 4:
+        p = tree(p, i)
+        if i % 2:
+            target = optax.incremental_update(p, target, 0.1)  # NNX856
+        i += 1
+    return target
+""",
             """\
 @partial(jax.jit, donate_argnums=0)
 def step(p, v):
@@ -509,6 +534,35 @@ Trainer().fit()
 """,
         ),
         clean=(
+            """\
+tree = jax.jit(lambda p, v: {"w": p["w"] + v}, donate_argnums=0)
+def run(p):
+    average = jax.tree.map(jnp.copy, p)
+    for i in range(4):
+        p = tree(p, i)
+        average = jax.tree.map(lambda a, w: 0.9 * a + 0.1 * w, average, p)
+    return average
+print(run({"w": jnp.ones(3)}))
+""",
+            """\
+tree = jax.jit(lambda p, v: {"w": p["w"] + v}, donate_argnums=0)
+p = {"w": jnp.ones(3)}
+average = p
+for i in range(4):
+    average = jax.tree.map(lambda a, w: 0.9 * a + 0.1 * w, average, p)
+    p = tree(p, i)
+    print(average)
+""",
+            """\
+tree = jax.jit(lambda v, p: {"w": p["w"] + v}, donate_argnums=0)
+def run(p):
+    average = p
+    for i in range(4):
+        p = tree(jnp.ones(3), p)
+        average = jax.tree.map(lambda a, w: 0.9 * a + 0.1 * w, average, p)
+    return average
+print(run({"w": jnp.ones(3)}))
+""",
             # with arrays of its own
             _DONATING
             + """\
@@ -1420,6 +1474,22 @@ def load(state, data):
         ),
         clean=(
             """\
+import tempfile
+import orbax.checkpoint as ocp
+folder = tempfile.mkdtemp() + "/"
+checkpointer = ocp.PyTreeCheckpointer()
+for number in range(2):
+    checkpointer.save(folder + str(number), {"w": x * number})
+def load_model(number):
+    return checkpointer.restore(folder + str(number))
+def judged(count):
+    load_model(count - 1)
+    for number in range(count):
+        params = load_model(number)
+        print(params["w"].sum())
+judged(2)
+""",
+            """\
 def resume(manager, batches, grain):
     if manager.latest_step():
         manager.restore(manager.latest_step(), args=grain.python.PyGrainCheckpointRestore(batches))
@@ -1523,6 +1593,20 @@ init = parted('cols')
 """,
         ),
         clean=(
+            """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+mesh = Mesh(np.array(jax.devices()[:1]), ("devices",))
+def shardings(kind, shapes):
+    if kind == "fsdp":
+        def shard(value):
+            return ("devices",) + (None,) * (value.ndim - 1)
+        return jax.tree.map(lambda v: NamedSharding(mesh, PartitionSpec(*shard(v))), shapes)
+    elif kind == "tp":
+        def shard(value):
+            return ("tensor",)
+        return [shard(one) for one in shapes]
+print(shardings("fsdp", {"w": jnp.ones((2, 2))}))
+""",
             """\
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 mesh = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "fsdp"))
@@ -1939,6 +2023,37 @@ g = jax.grad(loss)(x, x)
         ),
         clean=(
             """\
+class Near:
+    def __init__(self, idx):
+        self.idx = idx
+    def update(self, positions):
+        return Near(jnp.argsort(positions[:, 0]))
+def shell(positions, near, z):
+    rs = positions[near.idx] - positions + z
+    size = jnp.linalg.norm(rs + 1.0, axis=1)
+    return rs * jnp.where(size > 0.25, 0.25 / size, 1.0)[:, None]
+def energy(positions, near):
+    near = near.update(positions)
+    rs = shell(jax.lax.stop_gradient(positions), near, z=0.5)
+    return (positions * rs).sum()
+print(jax.grad(energy)(jnp.ones((3, 2)), Near(jnp.arange(3))))
+""",
+            """\
+def ratio(t, s):
+    val = jnp.pi * t / s
+    return jnp.where(jnp.abs(s) < 1e-8, jnp.nan, val)
+def upper(t, s):
+    return jnp.where(s > 0, t / s, jnp.inf)
+print(jax.grad(ratio, argnums=1)(1.0, 2.0), jax.grad(upper, argnums=1)(1.0, 2.0))
+""",
+            """\
+def down(v, step):
+    safe = jnp.isfinite(v) & (step > 0.0)
+    q = jnp.floor(v / step)
+    return jnp.where(safe, q * step, v)
+print(jax.grad(lambda s: down(x * 1.3, s).sum())(0.5), jax.grad(lambda s: down(x, s).sum())(0.0))
+""",
+            """\
 def logs(v):
     safe = jax.lax.select(v > 0, v, jnp.ones_like(v))
     return jax.lax.select(v > 0, jnp.log(safe), jnp.zeros_like(v))
@@ -2074,6 +2189,13 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+ema = optax.chain(optax.ema(0.9))
+def averaged(params, state):
+    _, new = ema.update(params, state)
+    return new[0].ema, new
+print(averaged({"w": x}, ema.init({"w": x}))[0])
+""",
             """\
 tx = optax.adam(1e-3)
 @jax.jit

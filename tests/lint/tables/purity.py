@@ -356,6 +356,15 @@ scale = jax.jit(Scaler(2).apply)
 @jax.jit
 def f(v):
     total = v.sum()
+    jax.debug.print("total {}".format(total))  # NNX803
+    jax.debug.print("total %s" % total)  # NNX803
+    return total
+print(f(x))
+""",
+            """\
+@jax.jit
+def f(v):
+    total = v.sum()
     print("total " + str(total))  # NNX803
     print("total {}".format(total), "of %s" % v.size)  # NNX803
     return total
@@ -421,6 +430,14 @@ def f(x):
             "jax.debug.print('{a}', a=x, b=x)  # NNX803\n",
         ),
         clean=(
+            """\
+@jax.jit
+def f(v):
+    jax.debug.print("rows %d: {}" % v.shape[0], v)
+    jax.debug.print("axes " + str(v.ndim) + " {}", v)
+    return v
+print(f(x))
+""",
             """\
 @jax.jit
 def f(v):
@@ -1308,6 +1325,23 @@ def main():
         ),
         clean=(
             """\
+SCALE = 1.0
+def set_scale(value):
+    global SCALE
+    SCALE = value
+def scaled(v):
+    return v * SCALE
+class Engine:
+    def __init__(self, value):
+        set_scale(value)
+        def step(v):
+            return scaled(v)
+        self.step = jax.jit(step)
+for value in (1.0, 2.0):
+    engine = Engine(value)
+    print(engine.step(x))
+""",
+            """\
 class Sampler:
     def __init__(self, logits):
         self.logits = logits
@@ -1886,6 +1920,35 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+class Parser:
+    @staticmethod
+    def _rows(value):
+        try:
+            found = np.asarray(value)
+        except Exception:
+            return False
+        return found.ndim == 2
+    @staticmethod
+    def _scalar(value):
+        try:
+            found = np.asarray(value)
+        except Exception:
+            return np.isscalar(value)
+        return found.ndim == 0
+    def parse(self, a, b):
+        if self._rows(a) and self._scalar(b):
+            return float(np.asarray(b)), np.asarray(a)
+        if self._scalar(a) and not self._scalar(b):
+            return float(np.asarray(a)), np.asarray(b)
+        return b, a
+parser = Parser()
+@jax.jit
+def moved(a, t):
+    t, a = parser.parse(a, t)
+    return a + t
+print(moved(jnp.ones((2, 2)), 1.0), parser.parse(np.ones((2, 2)), 1.0))
+""",
             """\
 def backend_of(values, backend):
     if backend != 'auto':

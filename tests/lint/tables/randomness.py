@@ -94,6 +94,25 @@ for i, rate in enumerate([0.1, 0.2]):
     ),
     "NNX830": Cases(
         bad=(
+            """\
+def body(carry, v):
+    k, total = carry
+    k, sub = jax.random.split(k)
+    total = total + v * jax.random.normal(k)  # NNX830
+    return (k, total), total
+print(jax.lax.scan(body, (key, 0.0), x))
+""",
+            """\
+class Walk:
+    def step(self, i, state):
+        k, first, second = jax.random.split(state["key"], 3)
+        place = state["place"] + jax.random.normal(first)
+        place = jnp.where(jax.random.uniform(k) < 0.5, place, -place)  # NNX830
+        return {"key": k, "place": place}
+    def run(self, k):
+        return jax.lax.fori_loop(0, 4, self.step, {"key": k, "place": 0.0})
+print(Walk().run(key))
+""",
             _EPISODES.replace("reset(each)", "reset(first)  # NNX830"),
             _EPISODES.replace("reset(each)", "reset(first)  # NNX830").replace("env, key", "env: Maze, key"),
             """\
@@ -260,6 +279,71 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def pictures(sample_key, params):
+    return params + jax.random.normal(sample_key, (3,))
+def train(params, key, steps):
+    sample_key, key = jax.random.split(key)
+    shown = []
+    for step in range(steps):
+        params = params * 0.9
+        if step % 2 == 0:
+            shown.append(pictures(sample_key, params))
+    return shown
+print(train(x, key, 4))
+""",
+            """\
+def run_benchmark(size, iterations):
+    a = jax.random.normal(key, (size, size))
+    b = jax.random.normal(key, (size, size))
+    multiply = jax.jit(jnp.matmul)
+    start = time.time()
+    for _ in range(iterations):
+        multiply(a, b).block_until_ready()
+    return (time.time() - start) / iterations
+print(run_benchmark(4, 2) > 0)
+""",
+            """\
+if __name__ == "__main__":
+    k_prompt = jax.random.normal(key, (2, 3))
+    v_prompt = jax.random.normal(key, (2, 3))
+    both = jnp.stack([k_prompt, v_prompt])
+    assert both.shape == (2, 2, 3)
+    print(both.shape)
+""",
+            """\
+def sample(key, low, high):
+    values = jax.random.uniform(key, (3,))
+    exp = jax.random.exponential(key, (3,))
+    values = jnp.where(jnp.isinf(low), high - exp, values)
+    values = jnp.where(jnp.isinf(low) & jnp.isinf(high), jax.random.normal(key, (3,)), values)
+    return values
+print(sample(key, jnp.zeros(3), x))
+""",
+            """\
+def body(carry, v):
+    k, total = carry
+    sub, k = jax.random.split(k)
+    return (k, total + v * jax.random.normal(sub)), total
+print(jax.lax.scan(body, (key, 0.0), x))
+def both(total, k):
+    k, other = jax.random.split(k)
+    return total + jax.random.normal(k) * jax.random.normal(other), total
+print(jax.lax.scan(both, 0.0, jax.random.split(jax.random.key(3), 3)))
+""",
+            """\
+def drawn(total, k):
+    one, two = jax.random.split(k)
+    return total + jax.random.normal(one) * jax.random.normal(two), total
+print(jax.lax.scan(drawn, 0.0, jax.random.split(key, 3)))
+""",
+            """\
+def body(i, state):
+    k, place = state
+    k, sub = jax.random.split(k)
+    return k, place + jax.random.normal(sub)
+print(jax.lax.fori_loop(0, 3, body, (key, 0.0)))
+""",
             """\
 def transform(weights, rows, times):
     return rows @ weights * times
@@ -950,6 +1034,12 @@ for i in range(3):
 """,
         ),
         clean=(
+            """\
+def act(rng_key, seen):
+    jax.random.choice()
+    pass
+print(act.__name__)
+""",
             "key, sub = jax.random.split(key)\n",
             "_ = jax.random.split(key)\n",
             "def split(key):\n    print(key)\nsplit(key)\n",
@@ -1185,6 +1275,67 @@ slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
     ),
     "NNX971": Cases(
         bad=(
+            """\
+def minibatches(key, data, size):
+    n = data["x"].shape[0]
+    first, second = jax.random.split(key)
+    x = data["x"][jax.random.permutation(first, n)]
+    y = data["y"][jax.random.permutation(second, n)]  # NNX971
+    for i in range(0, n, size):
+        yield x[i : i + size], y[i : i + size]
+print(len(list(minibatches(key, {"x": jnp.ones((4, 2)), "y": jnp.zeros(4)}, 2))))
+""",
+            """\
+def epoch(rng, inputs, targets, size):
+    input_order = rng.permutation(len(inputs))
+    target_order = rng.permutation(len(targets))  # NNX971
+    for i in range(0, len(inputs), size):
+        yield inputs[input_order[i : i + size]], targets[target_order[i : i + size]]
+print(len(list(epoch(np.random.default_rng(0), np.ones((4, 2)), np.zeros(4), 2))))
+""",
+            """\
+class Rows:
+    def __init__(self, features, labels):
+        self.rng, self.features, self.labels = np.random.default_rng(0), features, labels
+    def epoch(self, size):
+        n = len(self.labels)
+        order = self.rng.permutation(n)
+        features = self.features[order]
+        labels = self.labels[self.rng.permutation(n)]  # NNX971
+        for i in range(0, n, size):
+            yield jnp.asarray(features[i : i + size]), jnp.asarray(labels[i : i + size])
+print([v.shape for v, _ in Rows(np.ones((4, 2)), np.arange(4)).epoch(2)])
+""",
+            """\
+class Rows:
+    def __init__(self, X, y):
+        self.X, self.y, self.rs = X, y, np.random.RandomState(0)
+    def shuffle(self):
+        n = self.X.shape[0]
+        self.X = self.X[self.rs.permutation(n)]
+        self.y = self.y[self.rs.permutation(n)]  # NNX971
+    def draw(self, size):
+        self.shuffle()
+        return self.X[:size], self.y[:size]
+print(Rows(np.ones((4, 2)), np.array([1, 0, 0, 1])).draw(2))
+""",
+            """\
+def shuffled(batch, rng):
+    n = len(batch["labels"])
+    return {
+        "inputs": batch["inputs"][rng.permutation(n)],
+        "labels": batch["labels"][rng.permutation(n)],  # NNX971
+    }
+print(shuffled({"inputs": np.ones((4, 2)), "labels": np.arange(4)}, np.random.default_rng(0)))
+""",
+            """\
+def epoch(key, x_train, y_train):
+    first, second = jax.random.split(key)
+    x_order = jax.random.permutation(first, len(x_train))
+    y_order = jax.random.permutation(second, len(y_train))  # NNX971
+    return x_train[x_order], y_train[y_order]
+print(epoch(key, jnp.ones((4, 2)), jnp.arange(4)))
+""",
             "def epoch(key, feats, tags):\n    a, b = jax.random.split(key)\n"
             "    feats = jax.random.permutation(a, feats)\n"
             "    tags = jax.random.permutation(b, tags)  # NNX971\n"
@@ -1248,6 +1399,46 @@ def draw(key, xs, ys):
             "print(split(np.ones((4, 2)), np.arange(4)))\n",
         ),
         clean=(
+            """\
+def generated(rng, images, labels, size):
+    real = images[rng.choice(len(images), size)]
+    fake_labels = labels[rng.choice(len(labels), size)]
+    return real, fake_labels
+print(generated(np.random.default_rng(0), np.ones((4, 2)), np.zeros(4), 2))
+""",
+            """\
+def epochs(key, x_train, y_train):
+    for one in jax.random.split(key, 2):
+        order = jax.random.permutation(one, len(x_train))
+        yield x_train[order], y_train[order]
+print(len(list(epochs(key, jnp.ones((4, 2)), jnp.zeros(4)))))
+""",
+            """\
+def epoch(rng, inputs, targets, size):
+    order = rng.permutation(len(inputs))
+    for i in range(0, len(inputs), size):
+        yield inputs[order[i : i + size]], targets[order[i : i + size]]
+print(len(list(epoch(np.random.default_rng(0), np.ones((4, 2)), np.zeros(4), 2))))
+""",
+            """\
+def shuffled(batch, rng):
+    order = rng.permutation(len(batch["labels"]))
+    return {"inputs": batch["inputs"][order], "labels": batch["labels"][order]}
+print(shuffled({"inputs": np.ones((4, 2)), "labels": np.arange(4)}, np.random.default_rng(0)))
+""",
+            """\
+def with_null(rng, features, labels):
+    order = rng.permutation(len(labels))
+    features = features[order]
+    permuted_labels = labels[rng.permutation(len(labels))]
+    return features, permuted_labels
+print(with_null(np.random.default_rng(0), np.ones((4, 2)), np.arange(4)))
+""",
+            """\
+def domains(rng, images, target_images):
+    return images[rng.permutation(len(images))], target_images[rng.permutation(len(target_images))]
+print(domains(np.random.default_rng(0), np.ones((4, 2)), np.ones((5, 2))))
+""",
             "def epoch(key, feats, tags):\n    feats = jax.random.permutation(key, feats)\n"
             "    tags = jax.random.permutation(key, tags)\n    return feats, tags\nprint(epoch(key, x, x))\n",
             """\

@@ -302,6 +302,19 @@ def step(params, state, v):
             "tx = optax.multi_transform({'a': optax.adam(1e-3)}, {'w': 'a', 'b': 'c'})  # NNX837\n",
             "tx = optax.multi_transform({'a': optax.adam(1e-3)}, lambda p: {k: 'b' for k in p})  # NNX837\n",
             "tx = optax.chain(optax.adam(1e-3), optax.clip_by_global_norm(1.0))  # NNX837\n",
+            "rates = optax.cosine_decay_schedule(1e-2, 100)\n"
+            "tx = optax.chain(optax.sgd(rates), optax.clip_by_global_norm(1.0))  # NNX837\n",
+            """\
+import argparse
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float, default=0.01)
+    parser.add_argument("--clip", type=float, default=1.0)
+    return parser.parse_args([])
+def make(args):
+    return optax.chain(optax.sgd(args.rate), optax.clip_by_global_norm(args.clip))  # NNX837
+tx = make(options())
+""",
             "def make(rate, norm=5.0):\n    parts = (optax.sgd(rate), optax.clip_by_global_norm(norm))\n"
             "    return optax.chain(*parts)  # NNX837\ntx = make(0.01)\n",
             "def make(hp):\n    tx = optax.sgd(hp['rate'])\n"
@@ -309,6 +322,18 @@ def step(params, state, v):
             "tx = optax.chain(optax.scale_by_adam(), optax.scale(-1e-3), optax.clip_by_global_norm(1.0))  # NNX837\n",
         ),
         clean=(
+            """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--rate", type=float, default=1.0)
+parser.add_argument("--clip", type=float, default=1.0)
+args = parser.parse_args([])
+tx = optax.chain(optax.sgd(args.rate), optax.clip_by_global_norm(args.clip))
+ty = optax.chain(optax.clip_by_global_norm(args.clip), optax.sgd(args.rate))
+print(tx.init(x), ty.init(x))
+""",
+            "rates = optax.cosine_decay_schedule(1.0, 100)\n"
+            "tx = optax.chain(optax.sgd(rates), optax.clip_by_global_norm(1.0))\nprint(tx.init(x))\n",
             """\
 def labels(params):
     found = {name: "frozen" if "embed" in name else "trained" for name in params}
@@ -1222,6 +1247,19 @@ def run(caches, v):
             + _STEPS,
         ),
         clean=(
+            """\
+@jax.jit
+def decayed(v, step):
+    return v / (step + 1)
+def train(v, steps):
+    step = 0
+    while step < steps:
+        number = jnp.asarray(step, dtype=jnp.int32)
+        v = decayed(v, number)
+        step += 1
+    return v
+print(train(x, 3))
+""",
             """\
 class Gumbel(nnx.Module):
     def __init__(self, rngs):

@@ -268,6 +268,72 @@ print(table(jnp.ones((4, 3))))
             "print(Net(nnx.Rngs(0))(jnp.ones((5, 5, 3))).shape)\n",
         ),
     ),
+    "NNX997": Cases(
+        bad=(
+            """\
+def density(v, mean, scale):
+    found = -0.5 * ((v - mean) / scale) ** 2 - 0.5 * jnp.log(2 * jnp.pi)  # NNX997
+    return found.sum()
+print(density(x, 0.0, 2.0))
+""",
+            """\
+class Gaussian:
+    def __init__(self, mean, std):
+        self.mean, self.std = mean, std
+    def density(self, v):
+        z = (v - self.mean) / self.std
+        return -0.5 * (z**2 + jnp.log(2.0 * jnp.pi)).sum()  # NNX997
+print(Gaussian(0.0, 2.0).density(x))
+""",
+            """\
+def error(y, guess, std):
+    return jnp.mean((y - guess) ** 2 / (2 * std**2) + 0.5 * np.log(2 * np.pi))  # NNX997
+print(error(x, 0.0, 2.0))
+""",
+            """\
+def chosen(action, mean, std):
+    away = action - mean
+    return jnp.sum(-jnp.square(away / std) / 2 - jnp.log(jnp.sqrt(2 * jnp.pi)), axis=-1)  # NNX997
+print(chosen(x, 0.0, 2.0))
+""",
+        ),
+        clean=(
+            """\
+def density(v, mean, scale):
+    return -0.5 * ((v - mean) / scale) ** 2 - jnp.log(scale) - 0.5 * jnp.log(2 * jnp.pi)
+print(density(x, 0.0, 2.0))
+""",
+            """\
+def density(v, mean, log_std):
+    std = jnp.exp(log_std)
+    return -0.5 * (((v - mean) / std) ** 2 + 2 * log_std + jnp.log(2 * jnp.pi))
+print(density(x, 0.0, 0.5))
+""",
+            """\
+def density(v, mean):
+    return -0.5 * (v - mean) ** 2 - 0.5 * jnp.log(2 * jnp.pi)
+print(density(x, 0.0))
+""",
+            """\
+def density(v, mean, var):
+    return -0.5 * (v - mean) ** 2 / var - 0.5 * jnp.log(2 * jnp.pi * var)
+print(density(x, 0.0, 2.0))
+""",
+            """\
+def density(v, mean, s):
+    return jnp.exp(-0.5 * ((v - mean) / s) ** 2) / (s * jnp.sqrt(2 * jnp.pi))
+def entropy(s):
+    return 0.5 + 0.5 * jnp.log(2 * jnp.pi) + jnp.log(s)
+print(density(x, 0.0, 2.0), entropy(2.0))
+""",
+            """\
+def density(v, mean, root):
+    z = jax.scipy.linalg.solve_triangular(root, v - mean, lower=True)
+    return -0.5 * jnp.sum(z**2) - 0.5 * len(v) * jnp.log(2 * jnp.pi) - jnp.sum(jnp.log(jnp.diag(root)))
+print(density(x, 0.0, 2 * jnp.eye(3)))
+""",
+        ),
+    ),
     "NNX949": Cases(
         bad=(
             _CHAIN

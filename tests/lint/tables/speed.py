@@ -571,6 +571,16 @@ print(time.time() - begin)  # NNX907
         ),
         clean=(
             """\
+import io
+import pickle
+cube = jax.jit(lambda v: v ** 3)
+t0 = time.time()
+for _ in range(2):
+    out = cube(x)
+    pickle.dump(out, io.BytesIO())
+print(time.time() - t0 > 0)
+""",
+            """\
 f = jax.jit(lambda v: v @ v)
 t0 = time.time()
 y = f(x).block_until_ready()

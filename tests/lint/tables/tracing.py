@@ -315,6 +315,24 @@ f = jax.vmap(lambda v: bool(v))  # NNX821
         ),
         clean=(
             """\
+def probe(v, debug=False):
+    y = jnp.sin(v)
+    if debug:
+        print(float(y.sum()))
+    return y
+compiled = jax.jit(probe, static_argnames=("debug",))
+print(compiled(x), compiled(x, debug=False))
+""",
+            """\
+@partial(jax.jit, static_argnames=("n",))
+def bins(n):
+    n = int(n)
+    return jnp.ones(n).sum()
+def all_bins(ns):
+    return jax.vmap(bins)(ns)
+print(bins(3))
+""",
+            """\
 def product(v, n):
     z = 1.0
     for i in range(int(n)):

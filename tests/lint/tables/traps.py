@@ -723,6 +723,18 @@ y = Up(2.0)
             "v = jnp.zeros(3)\ny = jax.lax.cond(v > 0, lambda a: a, lambda a: -a, v)  # NNX760\n",
         ),
         clean=(
+            """\
+def solve(rs, limit):
+    norms = jnp.ones_like(rs, shape=limit + 1)
+    def going(carry):
+        norms, k = carry
+        return (norms[k] > 1e-6) & (k < limit)
+    def body(carry):
+        norms, k = carry
+        return norms.at[k + 1].set(norms[k] / 2), k + 1
+    return jax.lax.while_loop(going, body, (norms, 0))
+print(solve(jnp.ones((3, 3)), 4))
+""",
             "def going(c):\n    return jnp.max(jnp.abs(c[0] - c[1])) > 0.1\n"
             + _CARRY
             + "y = jax.lax.while_loop(going, body, (jnp.ones(3), jnp.zeros(3)))\n",
@@ -751,6 +763,21 @@ y = Up(2.0)
     ),
     "NNX762": Cases(
         bad=(
+            """\
+class Scale(nnx.Module):
+    def __init__(self):
+        self.weight = nnx.Param()  # NNX762
+def size(v):
+    return jnp.norm(v, ord=2)  # NNX762
+def turned(v):
+    return jnp.inv(v)  # NNX762
+def on_cpu(v):
+    with jax.default_backend("cpu"):  # NNX762
+        return jnp.sin(v)
+from jax.experimental import pjit
+def laid_out(f):
+    return pjit.pjit(f, in_axis_resources=None, out_axis_resources=None)  # NNX762
+""",
             "y = jax.nn.softmax(x, dim=-1)  # NNX762\n",
             "tx = optax.adamw(lr=1e-3)  # NNX762\n",
             "y = jnp.cat([x, x])  # NNX762\n",
@@ -760,6 +787,17 @@ y = Up(2.0)
             "y = jnp.clip(x, a_min=0.0, a_max=1.0)  # NNX762\n",
         ),
         clean=(
+            """\
+mask = jnp.tril(jnp.ones((3, 3)))
+print(jnp.linalg.norm(mask), jnp.linalg.inv(mask), jax.default_backend())
+""",
+            """\
+class Scale(nnx.Module):
+    def __init__(self):
+        self.weight, self.count = nnx.Param(x), nnx.Variable(value=x)
+with jax.default_device(jax.devices("cpu")[0]):
+    print(Scale().weight[...] + Scale().count[...])
+""",
             "y = jax.nn.softmax(x, axis=-1)\n",
             "tx = optax.adamw(learning_rate=1e-3, weight_decay=0.1)\n",
             "y = jnp.ravel_multi_index((jnp.array([0]), jnp.array([1])), dims=(2, 2))\n",
@@ -772,12 +810,25 @@ y = Up(2.0)
     ),
     "NNX763": Cases(
         bad=(
+            """\
+def mask(size):
+    return jnp.tril(jnp.ones(size, size))  # NNX763
+""",
             "y = jnp.zeros(3, 4)  # NNX763\n",
             "width = 4\ny = jax.random.normal(key, 3, width)  # NNX763\n",
             "y = jnp.concatenate(x, jnp.ones(3))  # NNX763\n",
             "y = jnp.stack(x, model(x))  # NNX763\n",
         ),
         clean=(
+            """\
+n, kind = 3, jnp.float32
+print(jnp.ones((n, n)), jnp.zeros(n, kind), jnp.full(n, n), jnp.ones(n, "int32"), jnp.eye(n, n))
+""",
+            """\
+def made(shape, dtype=jnp.float32):
+    return jnp.ones(shape, dtype), jax.random.normal(key, shape, dtype)
+print(made(3))
+""",
             "y = jnp.zeros((3, 4))\n",
             "y = jnp.zeros(3, jnp.int32)\n",
             "y = jax.random.normal(key, (3, 4), jnp.float32)\n",
@@ -864,8 +915,203 @@ print(frame.loc[:half])
             "p = jax.nn.softmax(x)\nprint(p, jax.nn.log_sigmoid(x))\n",
         ),
     ),
+    "NNX988": Cases(
+        bad=(
+            """\
+def loss(w):
+    p = jax.nn.softmax(w * x)
+    return -jnp.log(p[0])  # NNX988
+print(jax.grad(loss)(x))
+""",
+            """\
+def predict(w, v):
+    return jax.nn.softmax(v @ w, axis=-1)
+def loss(w, v, label):
+    return -jnp.mean(jax.nn.one_hot(label, 3) * jnp.log(predict(w, v)))  # NNX988
+step = jax.jit(jax.value_and_grad(loss))
+print(step(jnp.eye(3), x, 1)[0])
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return nnx.softmax(self.out(v))
+def loss(net, v, label):
+    picked = jnp.take_along_axis(net(v), label[:, None], axis=1)
+    return -jnp.log(picked).mean()  # NNX988
+print(nnx.value_and_grad(loss)(Net(nnx.Rngs(0)), jnp.ones((2, 3)), jnp.array([0, 1]))[0])
+""",
+            """\
+def loss(w, t):
+    p = jax.nn.sigmoid(jnp.vdot(w, x))
+    return -(t * jnp.log(p) + (1 - t) * jnp.log(1 - p))  # NNX988
+print(jax.grad(loss)(x, 1.0))
+""",
+        ),
+        clean=(
+            """\
+def loss(w):
+    return -jax.nn.log_softmax(w * x)[0]
+print(jax.grad(loss)(x))
+""",
+            """\
+def loss(w):
+    p = jax.nn.softmax(w * x)
+    return -jnp.log(p + 1e-9)[0]
+print(jax.grad(loss)(x))
+""",
+            """\
+def loss(w):
+    p = jnp.clip(jax.nn.softmax(w * x), 1e-7, 1.0)
+    return -jnp.log(p)[0]
+print(jax.grad(loss)(x))
+""",
+            """\
+def loss(w):
+    p = jax.nn.softmax(jnp.tanh(w * x))
+    return -jnp.log(p)[0]
+print(jax.grad(loss)(x))
+""",
+            """\
+def loss(w):
+    return optax.softmax_cross_entropy_with_integer_labels(w * x, 0)
+print(jax.grad(loss)(x))
+""",
+            """\
+def chosen(w):
+    return jnp.log(w[0]) + jax.nn.log_sigmoid(w[1])
+print(jax.grad(chosen)(x), nnx.softmax(x))
+""",
+        ),
+    ),
+    "NNX981": Cases(
+        bad=(
+            "rates = optax.piecewise_constant_schedule(1e-3, {100: 1e-4, 200: 1e-5})  # NNX981\n",
+            """\
+BASE = 0.1
+rates = optax.piecewise_constant_schedule(
+    init_value=BASE,
+    boundaries_and_scales={100: BASE * 0.1, 200: BASE / 100},  # NNX981
+)
+""",
+            """\
+class Config:
+    lr = 0.1
+    final_lr = 0.01
+    decay_at = 100
+cfg = Config()
+rates = optax.piecewise_constant_schedule(cfg.lr, {cfg.decay_at: cfg.final_lr})  # NNX981
+""",
+            """\
+def build(base, places, decay=0.1):
+    scales = {place: base * decay ** (i + 1) for i, place in enumerate(places)}
+    return optax.piecewise_constant_schedule(base, scales)  # NNX981
+rates = build(0.1, [100, 200])
+""",
+            """\
+lrs, places = [0.1, 0.01, 0.001], [100, 200]
+rates = optax.piecewise_constant_schedule(lrs[0], dict(zip(places, lrs[1:])))  # NNX981
+""",
+            """\
+total = 300
+places = {int(total * 0.3): 0.1, int(total * 0.6): 0.01, int(total * 0.8): 0.001}
+rates = optax.piecewise_constant_schedule(0.5, places)  # NNX981
+""",
+            """\
+lr1, lr2, lr3 = 1e-2, 2e-3, 1e-3
+rates = optax.piecewise_interpolate_schedule("linear", lr1, {100: lr2, 200: lr3})  # NNX981
+""",
+        ),
+        clean=(
+            "print(optax.piecewise_constant_schedule(1e-3, {100: 0.1, 200: 0.1})(150))\n",
+            """\
+lr1, lr2, lr3 = 1e-2, 1e-3, 1e-4
+rates = optax.piecewise_constant_schedule(lr1, {100: lr2 / lr1, 200: lr3 / lr2})
+print(rates(150))
+""",
+            """\
+def build(base, places, decay=0.1):
+    return optax.piecewise_constant_schedule(base, {place: decay for place in places})
+print(build(0.1, [100, 200])(150))
+""",
+            """\
+print(optax.piecewise_constant_schedule(0.1, {100: 0.5, 200: 0.2, 250: 0.1})(220))
+print(optax.piecewise_constant_schedule(1.0, {100: 0.1, 200: 0.01})(150))
+print(optax.piecewise_constant_schedule(0.1, {100: 0.01})(150))
+""",
+            """\
+lr_decay = 0.1
+print(optax.piecewise_constant_schedule(1.0, {100: lr_decay, 200: lr_decay})(150))
+print(optax.piecewise_constant_schedule(1e-4, {10: 10.0, 100: 0.1, 200: 0.0})(150))
+""",
+            """\
+lrs, places = [0.1, 0.01, 0.001], [100, 200]
+scales = {place: new / old for place, old, new in zip(places, lrs, lrs[1:])}
+print(optax.piecewise_constant_schedule(lrs[0], scales)(150))
+""",
+            """\
+print(optax.piecewise_constant_schedule(0.1, dict(zip([100, 200], [0.1] * 2)))(150))
+rates = optax.join_schedules([optax.constant_schedule(1e-3), optax.constant_schedule(1e-4)], [100])
+print(rates(150))
+""",
+            """\
+def build(cfg):
+    factors = dict(zip(cfg["epochs"], cfg["factors"]))
+    return optax.piecewise_constant_schedule(cfg["lr"], factors)
+print(build({"lr": 0.1, "epochs": [100, 200], "factors": [0.1, 0.5]})(150))
+""",
+        ),
+    ),
     "NNX766": Cases(
         bad=(
+            """\
+EPOCHS = 4
+rate = optax.piecewise_constant_schedule(0.1, {EPOCHS // 2: 0.1, EPOCHS - 1: 0.1})  # NNX766
+def fit(train_step, tx):
+    epoch = 0
+    while epoch < EPOCHS:
+        for v in batches:
+            train_step(tx, v)
+        epoch += 1
+fit(lambda tx, v: None, optax.sgd(rate))
+""",
+            """\
+def main(args, train_step):
+    steps = args.epochs
+    tx = optax.sgd(optax.exponential_decay(0.1, int(steps * 0.5), 0.9))  # NNX766
+    for epoch in range(args.epochs):
+        for v in batches:
+            train_step(tx, v)
+class Args:
+    epochs = 4
+main(Args(), lambda tx, v: None)
+""",
+            """\
+CONFIG = {"epochs": 3, "lr": 0.1}
+rate = optax.cosine_decay_schedule(CONFIG["lr"], decay_steps=CONFIG["epochs"])  # NNX766
+def fit(train_batch, tx):
+    for epoch in range(CONFIG["epochs"]):
+        for v in batches:
+            train_batch(tx, v)
+fit(lambda tx, v: None, optax.sgd(rate))
+""",
+            """\
+class Trainer:
+    def __init__(self, config, train_step):
+        self.config, self.train_step = config, train_step
+        rate = optax.linear_schedule(0.1, 0.0, transition_steps=config.num_epochs)  # NNX766
+        self.tx = optax.sgd(rate)
+    def fit(self, loader):
+        for _ in range(self.config.num_epochs):
+            self.one_epoch(loader)
+    def one_epoch(self, loader):
+        for v in loader:
+            self.train_step(self.tx, v)
+class Config:
+    num_epochs = 3
+Trainer(Config(), lambda tx, v: None).fit(batches)
+""",
             """\
 class Config:
     total_steps = 400
@@ -938,6 +1184,59 @@ print(make_optimizer(Config))
 """,
         ),
         clean=(
+            """\
+EPOCHS, PER_EPOCH = 4, 2
+rate = optax.piecewise_constant_schedule(0.1, {EPOCHS * PER_EPOCH // 2: 0.1})
+def fit(train_step, tx):
+    for epoch in range(EPOCHS):
+        for v in batches:
+            train_step(tx, v)
+fit(lambda tx, v: None, optax.sgd(rate))
+""",
+            """\
+def main(epochs, train_step):
+    tx = optax.sgd(optax.exponential_decay(0.1, epochs * 2, 0.9))
+    for epoch in range(epochs):
+        for v in batches:
+            train_step(tx, v)
+main(4, lambda tx, v: None)
+""",
+            """\
+cfg = {"epochs": 3, "lr": 0.1}
+rate = optax.cosine_decay_schedule(cfg["lr"], decay_steps=cfg["epochs"])
+def evaluate(batches):
+    return sum(float(jnp.mean(v**2)) for v in batches)
+def fit(train_step, tx):
+    for epoch in range(cfg["epochs"]):
+        train_step(tx, x)
+        print(evaluate(batches))
+fit(lambda tx, v: None, optax.sgd(rate))
+""",
+            """\
+cfg = {"epochs": 3}
+weight = optax.linear_schedule(0.0, 1.0, transition_steps=cfg["epochs"])
+def fit(train_step):
+    for epoch in range(cfg["epochs"]):
+        for v in batches:
+            train_step(v, weight(epoch))
+fit(lambda v, w: print(v * w))
+""",
+            """\
+class Env:
+    def step(self, action):
+        return action, 1.0
+def rollout(env, steps):
+    rewards = []
+    for i in range(steps):
+        rewards.append(env.step(i)[1])
+    return rewards
+def fit(update, tx, epochs):
+    for epoch in range(epochs):
+        update(tx, sum(rollout(Env(), 4)))
+def main(epochs):
+    fit(lambda tx, r: print(r), optax.sgd(optax.linear_schedule(0.1, 0.0, epochs)), epochs)
+main(3)
+""",
             "total, warm = 400, 40\nprint(optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, total)(total))\n",
             "warm, rest = 40, 300\nprint(optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, warm + rest)(9))\n",
             # the decay alone, behind a warmup of its own
