@@ -8,7 +8,7 @@ from codemods.nnx.facts import ClassFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.flow.assumptions import Answers
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
-from codemods.nnx.known import GRADIENTS
+from codemods.nnx.known import GRADIENTS, TRANSPARENT
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref, Value
 
@@ -123,6 +123,9 @@ _ANYTHING = frozenset(
 ) | {"jax.lax.stop_gradient", "jax.lax.optimization_barrier"}
 
 
+_WRAPPED = 6  # how many transforms around a function are looked through
+
+
 class Kinds:
     """Answers what kinds of objects a value may be, from constructors, results of known functions and annotations."""
 
@@ -222,7 +225,7 @@ class Kinds:
             return self._class(inner.facts)
         if isinstance(inner, Ref):
             return frozenset(k for k in (result_kind(inner.name),) if k is not None)
-        if isinstance(inner, Call) and flow.calls.wrapper_name(callee, inner) in GRADIENTS:
+        if isinstance(inner, Call) and self._takes_gradient(callee):
             return frozenset({Kind.GRADIENT})
         if isinstance(inner, Call) and flow.calls.callee_name(callee) in _INJECTED:
             return frozenset({Kind.TRANSFORM})
@@ -238,6 +241,18 @@ class Kinds:
             kind = class_kind(inner.base.name)
             return frozenset({kind}) if kind is not None else frozenset()
         return frozenset()
+
+    def _takes_gradient(self, function: Bound) -> bool:
+        """Say whether a function is one of gradients, also one that is compiled or mapped: ``nnx.jit(nnx.grad(f))``."""
+        for _ in range(_WRAPPED):
+            value = function.value
+            if not isinstance(value, Call):
+                return False
+            name = self.flow.calls.wrapper_name(function, value)
+            if name in GRADIENTS or name not in TRANSPARENT or not value.args:
+                return name in GRADIENTS
+            function = self.flow.follow(function, value.args[0])
+        return False
 
     def _element(self, source: Bound, value: Indexed | Item | Round, depth: int) -> frozenset[Kind]:
         base = self.flow.resolve(self.flow.with_value(source, value.base))

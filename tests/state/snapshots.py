@@ -31,6 +31,63 @@ def bump(m):
 """
 
 PROGRAMS = {
+    "split anew in every round": """\
+@nnx.jit(static_argnames=["measure"])
+def loss_of(model, x, measure):
+    def loss(model):
+        graphdef, state = nnx.split(model)
+
+        def inner(x, params):
+            return measure(nnx.merge(graphdef, params), x, params)
+
+        return inner(x, state)
+
+    value, grads = nnx.value_and_grad(loss)(model)
+    return value, grads
+
+
+def train(model):
+    measure = lambda net, x, params: (net(x) ** 2).sum() + params["bias"].value.sum()
+    for _ in range(3):
+        for one in (x, 2 * x):
+            loss, grads = loss_of(model, one, measure)
+            bump(model)
+        print(float(loss))
+
+
+train(model)
+""",
+    "state handed on in every round": """\
+def create(loss):
+    @nnx.jit
+    def step(model, x):
+        _, params = nnx.split(model)
+
+        def inner(p):
+            return loss(x, p)
+
+        value, grads = nnx.value_and_grad(inner)(params)
+        bump(model)
+        return value
+
+    return step
+
+
+def train(model, loss):
+    step = create(loss)
+    for _ in range(2):
+        for _ in range(2):
+            value = step(model, x)
+        print(float(value))
+
+
+def main():
+    graphdef, _ = nnx.split(model)
+    train(model, lambda x, p: (nnx.merge(graphdef, p)(x) ** 2).sum())
+
+
+main()
+""",
     "merge of the class": """\
 kept = nnx.State.merge(nnx.state(model, nnx.Param), nnx.State({}))
 bump(model)

@@ -14,7 +14,7 @@ UNSHARED = frozenset(
     {
         "ema", "update sub", "map write", "pop", "pure jit", "variable loop set", "laid out",
         "context manager reads", "decorator of what only reads", "abstract network that stays", "step of optax alone",
-        "map that reads",
+        "map that reads", "split anew in every round", "state handed on in every round",
     }
 )  # fmt: skip
 
@@ -65,7 +65,14 @@ for _ in range(4):
 
 @pytest.mark.parametrize(
     "name",
-    ["context manager reads", "decorator of what only reads", "abstract network that stays", "step of optax alone"],
+    [
+        "context manager reads",
+        "decorator of what only reads",
+        "abstract network that stays",
+        "step of optax alone",
+        "split anew in every round",
+        "state handed on in every round",
+    ],
 )
 def test_nothing_is_copied_where_nothing_changes_in_between(name: str) -> None:
     text = HEAD + PROGRAMS[name]

@@ -96,6 +96,11 @@ def test_marked(before: str, after: str) -> None:
         # going over a dict gives its keys
         net("self.a = ()", after=_BUILT.format("n for n, _ in self.made.items()")),
         net("self.a = ()", after=_BUILT.format("n for n in self.made")),
+        # arrays of NumPy that are gathered later, as a metric does
+        net(
+            "self.a = []",
+            after="    def update(self, found):\n        self.a.append(np.asarray(found))\n",
+        ).replace("import", "import numpy as np\nimport", 1),
         # what is deleted before the object is used
         net(
             "self.a = {}",

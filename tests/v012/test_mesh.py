@@ -22,6 +22,8 @@ NAMED = {
     "print(nnx.Linear(2, 2, kernel_init=init, rngs=nnx.Rngs(0)).kernel.value.shape)\n",
     "metadata": "init = nnx.with_metadata(ones, sharding=('a', 'b'))\n"
     "print(nnx.Linear(2, 2, kernel_init=init, rngs=nnx.Rngs(0)).kernel.value.shape)\n",
+    "parameter": "def make(axes=None):\n    return nnx.Param(jnp.ones((2, 2)), sharding=axes)\n\n\n"
+    "print(make(('a', 'b')).value.shape)\n",
     "bridge": """\
 class Dense(bridge.Module):
     @bridge.compact
@@ -35,6 +37,8 @@ print(len(Dense().init(0, jnp.ones((1, 2)))))
 UNNAMED = {
     "metadata": "init = nnx.with_metadata(ones, note='x')\n"
     "print(nnx.Linear(2, 2, kernel_init=init, rngs=nnx.Rngs(0)).kernel.value.shape)\n",
+    "parameter": "def make(axes=None):\n    return nnx.Param(jnp.ones((2, 2)), sharding=axes)\n\n\n"
+    "print(make().value.shape)\n",
     "none": "print(nnx.with_metadata(ones, sharding=None) is None)\n",
 }
 

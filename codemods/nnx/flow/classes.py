@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from codemods.nnx.flow.flow import Flow
 
 
+_COPIES = 12  # how many copies deep a method is followed
+
+
 class Classes:
     """Answers questions about the project's classes."""
 
@@ -103,6 +106,9 @@ class Classes:
                 return self._class_of_original(bound, self.flow.follow(bound, value.args[0]))
             if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:
                 return self._class_of_original(bound, Bound(callee.value.base, callee.frame))
+            method = self.uncopied(callee)
+            if isinstance(method.value, Attr) and method.value.name in {"create", "apply_gradients"}:
+                return self._train_state(bound, method, method.value)
             return None
         if isinstance(value, Param):
             if value is value.function.self_param:
@@ -145,6 +151,24 @@ class Classes:
             return None
         with self.flow.questions.asking(key):
             return self.class_of(original)
+
+    def uncopied(self, callee: Bound) -> Bound:
+        """Return a method of what a transform got, given that of the copy that the function inside sees."""
+        for _ in range(_COPIES):
+            if not isinstance(callee.value, Part):
+                break
+            callee = self.flow.resolve(callee.value.of)
+        return callee
+
+    def _train_state(self, bound: Bound, callee: Bound, called: Attr) -> ClassFacts | None:
+        """Return the class of ``State.create(...)`` and ``state.apply_gradients(...)``, if these methods are Flax's."""
+        base = self.flow.follow(callee, called.base)
+        cls = base.value.facts if isinstance(base.value, Class) else None
+        if called.name != "create" and cls is None:
+            cls = self._class_of_original(bound, base)
+        if cls is None or self.method(cls, called.name) is not None:
+            return None
+        return cls if any(name.endswith(".TrainState") for name in self.mro(cls)[1]) else None
 
     def annotated(self, param: Param) -> tuple[Bound, ...]:
         """Return the classes that a parameter's annotation names: project's classes or foreign names."""

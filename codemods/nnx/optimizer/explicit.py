@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import Env, Scope
+from codemods.nnx.facts import AttrEvent, Env, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.imports import spell
+from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import differentiated, hints
 from codemods.nnx.optimizer.groups import Group, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings
@@ -17,6 +19,7 @@ from codemods.nnx.optimizer.plan import Plan
 from codemods.nnx.optimizer.thread import LIMIT, Threading
 from codemods.nnx.rewrite import RewriteError, add_keyword, insert_first, positional_to_keyword, replace
 from codemods.nnx.source import Source
+from codemods.nnx.state.expressions import identified
 from codemods.nnx.values import Star, Value
 
 
@@ -59,16 +62,21 @@ class ExplicitForm:
         threading = Threading(self.flow, self.identity, self.spellings, group, plan, None if self.asked else LIMIT)
         for update in group.updates:
             self._update(plan, update, threading)
+        written: dict[ast.expr, str] = {}
         for event in group.reads:
             if event.context != "load":
                 raise CannotChange(Reason("the optimizer's model is replaced or deleted", event.scope, event.node))
             text = self._spelled(event.node.value, event.base, event.scope, event.env, [], threading, event.node)
+            written[event.node] = text
             alias = threading.aliases.get(event.node)
             source = event.scope.module.source
             plan.edit(event.scope, replace(source, event.node, text) if alias is None else _without(source, alias))
             plan.remark(
                 "NNX104", event.scope, event.node, f"the optimizer no longer holds the model; read `{text}` instead"
             )
+        for event in group.reads:
+            if any(one == two for one, two in _compared(event, written)):
+                raise CannotChange(Reason("it is compared with the model itself", event.scope, event.node))
         if not threading.finish():
             raise CannotChange(threading.reason)
         if not plan.sound():
@@ -155,6 +163,28 @@ class ExplicitForm:
                 threading.failure or Reason("no expression there is provably the model it was made for", scope, node)
             )
         return text
+
+
+def _compared(event: AttrEvent, written: dict[ast.expr, str]) -> Iterator[tuple[str, str]]:
+    """Yield what a read is compared with, as the two sides will be written: alike, they would be the same always."""
+    source = event.scope.module.source
+    if not any(word in source.text(event.statement) for word in _COMPARING):
+        return
+    for node in ast.walk(event.statement):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+            sides = [node.left, node.comparators[0]]
+        elif isinstance(node, ast.Call) and last_word(node.func) in _ASKING and len(node.args) > 1:
+            sides = node.args[:2]
+        else:
+            continue
+        inner = [identified(side) or side for side in sides]
+        if event.node in inner:
+            one, two = (written.get(side) or source.text(side) for side in inner)
+            yield one, two
+
+
+_ASKING = frozenset({"assertIs", "assertIsNot", "assertEqual", "assertNotEqual", "is_", "is_not"})
+_COMPARING = (" is ", "==", "!=", *_ASKING)
 
 
 def _without(source: Source, statement: ast.stmt) -> Edit:

@@ -9,7 +9,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.rng.layers import CELLS, constructor
-from codemods.nnx.rng.paths import Step, flat_keys, holder, steps
+from codemods.nnx.rng.paths import Step, flat_keys, holder, steps, stream_tests
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call
 
@@ -29,6 +29,15 @@ def check(context: Context) -> Iterator[Finding]:
                 yield finding(RULE.code, step.scope, step.node, _NONE, _KEEP)
             elif step.stream not in _OWN:
                 yield from _step(context, step)
+        for scope, test, named in stream_tests(context, module):
+            yield finding(
+                RULE.code,
+                scope,
+                test,
+                f"paths of the streams in layers do not name {named!r} since Flax 0.11: they end in ('rngs', 'count') "
+                "and ('rngs', 'key')",
+                f"ask for the tag of the Variable: `v.tag == {named!r}`, or the filter {named!r}",
+            )
         for scope, node, position in flat_keys(module):
             source = module.source
             edit = Edit(source.span(node.elts[position - 1])[1], source.span(node.elts[position])[1], b"")
@@ -91,7 +100,8 @@ RULE = Rule(
     why="""\
 `layer.rngs` was the Rngs that the layer was made with up to Flax 0.10; since 0.11 it is a fork of the one stream that
 the layer draws from. So `layer.rngs.dropout.key` is `layer.rngs.key`, `layer.rngs["dropout"]` is `layer.rngs`, and
-the path in a state is `(..., "rngs", "key")`. A Rngs that a module of your own stores keeps its streams and its
+the path in a state is `(..., "rngs", "key")`; `"dropout" in path` and `nnx.PathContains("dropout")` find
+nothing there. A Rngs that a module of your own stores keeps its streams and its
 paths. The fix is safe where value flow shows the layer, or the model whose state it is; where only a name says so it
 must be asked for.
 """,

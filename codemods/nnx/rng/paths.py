@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeGuard
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.layers import inherited, layer
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Ref, Sequence, Star, Unknown, Value
@@ -277,3 +278,55 @@ def flat_keys(module: ModuleFacts) -> Iterator[tuple[Scope, ast.Tuple, int]]:
                 position = names.index("rngs", 1) + 1
                 if position < len(names) - 1 and _NAMED_LAYER.search(str(names[position - 2])):
                     yield inside.of(node), node, position
+
+
+def stream_tests(context: Context, module: ModuleFacts) -> Iterator[tuple[Scope, ast.expr, str]]:
+    """Yield tests whether a path names a stream, if only that of a layer can be meant: nothing else has its name."""
+    if not any(word in module.source.data for word in _OF_STREAMS):
+        return
+    inside = _Scopes(module)
+    for node in module.source.nodes:
+        named = _asked_for(node)
+        if named is not None and isinstance(node, ast.expr):
+            scope = inside.of(node)
+            if isinstance(node, ast.Call):
+                value = module.values.get(node)
+                here = context.flow.here(value, scope) if value is not None else None
+                if here is None or context.flow.calls.callee_name(here) != "flax.nnx.PathContains":
+                    continue
+            if named in context.shared(_streams_of_layers):
+                yield scope, node, named
+
+
+def _asked_for(node: ast.AST) -> str | None:
+    """Return the name that ``"name" in path`` and ``nnx.PathContains("name")`` ask for."""
+    asked: ast.expr | None = None
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+        path = node.comparators[0]
+        asked = node.left if isinstance(path, ast.Name) and path.id in _PATHS else None
+    elif isinstance(node, ast.Call) and len(node.args) == 1 and last_word(node.func) == "PathContains":
+        asked = node.args[0]
+    return asked.value if isinstance(asked, ast.Constant) and isinstance(asked.value, str) else None
+
+
+_OF_STREAMS = (b"PathContains", b"Rng", b"flat_state")
+_PATHS = frozenset({"p", "path", "key_path", "keypath"})
+
+
+def _streams_of_layers(context: Context) -> frozenset[str]:
+    """Return the streams by which layers of the project draw, without those that something else is called by."""
+    found: set[str] = set()
+    for event in context.project.calls():
+        if context.flow.calls.name(event) in _DRAWING:
+            given = event.value.keyword("rng_collection")
+            named = context.flow.resolve(context.flow.here(given, event.scope)).value if given is not None else None
+            found |= {named.value} if isinstance(named, Const) and isinstance(named.value, str) else {"dropout"}
+    for cls in context.project.classes():
+        found -= {*cls.stores, *cls.fields, *cls.scope.env}
+    for module in context.project.modules if found else ():
+        for node in module.source.of_type(ast.Dict):
+            found -= {key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+    return frozenset(found)
+
+
+_DRAWING = frozenset({"flax.nnx.Dropout", "flax.nnx.MultiHeadAttention"})

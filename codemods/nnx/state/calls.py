@@ -13,7 +13,9 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.state.copies import applies
 from codemods.nnx.state.events import HANDED, Invoke, Log
+from codemods.nnx.state.expressions import identified
 from codemods.nnx.state.heap import ANY, Share, Thing
+from codemods.nnx.state.relevance import of_train_state
 from codemods.nnx.state.replay import Replay
 from codemods.nnx.values import Call, Choice, Class, Const, Function, Param, Sequence
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 Args = list[set[Thing]]
 Keywords = dict[str, set[Thing]]
+_EQUAL = frozenset({"assertEqual", "assertNotEqual"})  # methods of tests that are asked about ids
 _WAYS = 4  # how many functions one call may reach
 
 
@@ -40,7 +43,12 @@ class Calls:
         args = [self._argument(a) for a in node.args]
         keywords = {k.arg or "**": evaluate(k.value) for k in node.keywords}
         if applies(node) and self._graphdef(func, receiver):
-            return run.library.applied(node, receiver, args)
+            named = [run.attribute(receiver, _text(a)) if _text(a) else set() for a in node.args]
+            return run.library.applied(node, receiver, [one | two for one, two in zip(args, named, strict=True)])
+        if isinstance(func, ast.Attribute) and func.attr in _EQUAL and len(node.args) > 1:
+            asked = [identified(argument) for argument in node.args[:2]]
+            if asked[0] is not None and asked[1] is not None:
+                run.told_apart(evaluate(asked[0]), evaluate(asked[1]), node)
         found = self._run(node, receiver, args, keywords)
         return run.library.returned(node, receiver, found)
 
@@ -50,7 +58,11 @@ class Calls:
         if any(thing.kind is Kind.GRAPHDEF for thing in receiver):
             return True
         value = run.scope.module.values.get(func.value) if isinstance(func, ast.Attribute) else None
-        return value is not None and run.context.kinds.only(run.flow.here(value, run.scope)) is Kind.GRAPHDEF
+        if value is None:
+            return False
+        if run.context.kinds.only(run.flow.here(value, run.scope)) is Kind.GRAPHDEF:
+            return True
+        return of_train_state(run.context, run.flow.here(value, run.scope)) is not None
 
     def _run(self, node: ast.Call, receiver: set[Thing], args: Args, keywords: Keywords) -> set[Thing]:
         run = self.run
@@ -65,6 +77,10 @@ class Calls:
         callee = run.flow.follow(bound, value.callee)
         if isinstance(callee.value, Class):
             return {self.construct(callee.value.facts, args, keywords, node)}
+        made = run.flow.classes.class_of(bound) if isinstance(func, ast.Attribute) and func.attr == "create" else None
+        if made is not None:  # a TrainState
+            named = dict(zip(["graphdef"], args, strict=False)) | keywords
+            return {self.construct(made, [], named, node)}
         classes = self._classes(callee)
         if classes:
             return {self.construct(cls, args, keywords, node) for cls in classes}
@@ -377,6 +393,10 @@ class Calls:
             rest = {name: things for name, things in keywords.items() if name not in function.params and things}
             given[function.kwarg] = {Thing(fields=rest)} if rest else set()
         return Replay(self.run, summary, site, given, captured or {}).results()
+
+
+def _text(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _closure(function: FunctionFacts) -> bool:

@@ -6,12 +6,12 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Fix
 from codemods.nnx.imports import spell
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import RewriteError, add_keyword
-from codemods.nnx.values import Call, Ref
+from codemods.nnx.values import Attr, Call, Ref, Value
 
 
 def wrapped(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
@@ -91,9 +91,29 @@ def each(context: Context, scope: Scope, nodes: list[ast.expr]) -> Fix | None:
     """Return a fix that puts ``nnx.clone(...)`` around each of several expressions; None if one is starred."""
     if any(isinstance(node, ast.Starred) for node in nodes):
         return None
-    parts = [wrapped(context, scope, node) for node in nodes]
+    called = {given: event for event in scope.module.calls if applies(event.node) for given in event.node.args}
+    parts = [_named(context, called[node], node) or wrapped(context, scope, node) for node in nodes]
     edits = dict.fromkeys(edit for part in parts if part is not None for edit in part.edits)
     return Fix(tuple(edits)) if edits and all(part is not None for part in parts) else None
+
+
+def by_name(event: CallEvent, node: ast.expr) -> Value | None:
+    """Return the state that a text names in ``train_state.apply("params", "other")``; None for anything else."""
+    callee = event.value.callee
+    if not applies(event.node) or not isinstance(callee, Attr) or not isinstance(node, ast.Constant):
+        return None
+    return Attr(callee.base, node.value) if isinstance(node.value, str) else None
+
+
+def _named(context: Context, event: CallEvent, node: ast.expr) -> Fix | None:
+    """Return a fix that gives ``train_state.apply`` a copy of the state that a text names."""
+    state, clone = by_name(event, node), spell(context.flow, event.scope, "clone")
+    holder = event.node.func.value if isinstance(event.node.func, ast.Attribute) else None
+    if not isinstance(state, Attr) or clone is None or not isinstance(holder, ast.Name | ast.Attribute):
+        return None
+    source = event.scope.module.source
+    text = f"{clone.text}({source.text(holder)}.{state.name})"
+    return Fix(tuple((source.path, edit) for edit in (Edit(*source.span(node), text.encode()), *clone.edits)))
 
 
 def merged(context: Context, scope: Scope, node: ast.expr) -> Fix | None:

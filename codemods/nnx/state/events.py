@@ -47,6 +47,15 @@ class Read:
 
 
 @dataclass(slots=True, eq=False)
+class Told:
+    """Code asked whether Variables are the same object."""
+
+    one: set[Thing]
+    two: set[Thing]
+    node: ast.AST
+
+
+@dataclass(slots=True, eq=False)
 class Mutate:
     """Variables of objects were changed, to the values of given ones if there are any."""
 
@@ -59,6 +68,13 @@ class Mutate:
 @dataclass(slots=True, eq=False)
 class Overwrite:
     """Objects got new values as a whole."""
+
+    things: set[Thing]
+
+
+@dataclass(slots=True, eq=False)
+class Renewed:
+    """Objects stand for new ones from here on, which a later round of a loop made."""
 
     things: set[Thing]
 
@@ -100,7 +116,7 @@ class Ways:
     left: tuple[bool, bool]
 
 
-Event = Taken | Put | Bind | Read | Mutate | Overwrite | Shared | Invoke | Yielded | Ways
+Event = Taken | Put | Bind | Read | Told | Mutate | Overwrite | Renewed | Shared | Invoke | Yielded | Ways
 
 
 class Log:
@@ -148,18 +164,25 @@ class Log:
 
 
 def _place(event: Event) -> tuple[object, ...] | None:
-    if isinstance(event, Read | Mutate | Yielded):
+    if isinstance(event, Read | Told | Mutate | Yielded):
         return type(event), event.node
+    if isinstance(event, Renewed):
+        return Renewed, *sorted(map(id, event.things))
     if isinstance(event, Shared):
         return Shared, event.share.site, event.share.handed
     return (Put, event.key, *sorted(map(id, event.base))) if isinstance(event, Put) else None
 
 
+_JOINED = Read | Mutate | Put | Yielded | Renewed
+
+
 def _joined(first: Event, last: Event) -> None:
     """Let the first of several events stand for the one that was the last of them."""
-    if isinstance(first, Read | Mutate | Put | Yielded) and isinstance(last, Read | Mutate | Put | Yielded):
+    if isinstance(first, _JOINED) and isinstance(last, _JOINED):
         first.things = first.things | last.things
         last.things = set()
+    elif isinstance(first, Told) and isinstance(last, Told):
+        first.one, first.two, last.one, last.two = first.one | last.one, first.two | last.two, set(), set()
     elif isinstance(first, Shared) and isinstance(last, Shared):
         one, two = first.share, last.share
         first.share = replace(one, first=one.first | two.first, second=one.second | two.second)
@@ -252,6 +275,8 @@ def _visible(shares: list[Share], kept: set[int], mine: set[Thing], changed: set
 def _about(event: Event) -> set[Thing]:
     if isinstance(event, Read | Mutate | Overwrite):
         return event.things
+    if isinstance(event, Told):
+        return event.one | event.two
     return event.base if isinstance(event, Put) else set()
 
 
@@ -272,7 +297,7 @@ def _kept(events: list[Event], mine: set[Thing], near: set[Thing], shares: set[i
         elif isinstance(event, Shared):
             if id(event.share) in shares:
                 found.append(event)
-        elif isinstance(event, Read | Mutate | Overwrite):
+        elif isinstance(event, Read | Mutate | Overwrite | Renewed):
             if not near.isdisjoint(event.things) or not mine.isdisjoint(above(event.things)):
                 found.append(event)
         else:

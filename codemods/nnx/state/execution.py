@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.state.calls import Calls
-from codemods.nnx.state.events import Bind, Log, Mutate, Overwrite, Put, Read, Shared, Taken, Ways
+from codemods.nnx.state.events import Bind, Log, Mutate, Overwrite, Put, Read, Renewed, Shared, Taken, Told, Ways
 from codemods.nnx.state.expressions import Expressions
 from codemods.nnx.state.heap import ANY, Change, Heap, Share, Thing, may_be_variable, narrowed
 from codemods.nnx.state.library import Library
@@ -274,7 +274,10 @@ class Execution:
     def told_apart(self, one: set[Thing], two: set[Thing], node: ast.AST) -> None:
         """Note that code asks whether Variables are the same object, which those of a share are since 0.11."""
         first, second = ({thing for thing in things if may_be_variable(thing)} for things in (one, two))
-        change = self.heap.same(first, second, node) if first and second else None
+        if not first or not second:
+            return
+        self.log.append(Told(first, second, node))
+        change = self.heap.same(first, second, node)
         if change is not None:
             self.reads[change] = node
 
@@ -294,6 +297,13 @@ class Execution:
         if things:
             self.log.append(Overwrite(things))
             self.heap.overwritten(things)
+
+    def renewed(self, things: set[Thing]) -> None:
+        """Note that objects stand for new ones from now on, which a later round of a loop made."""
+        if self.heap.shares:
+            self._noted.clear()
+            self.log.append(Renewed(things))
+            self.heap.renewed(things)
 
     def share(self, share: Share) -> None:
         """Note that two handles share Variables from now on."""

@@ -122,7 +122,10 @@ class Expressions:
 
     def compared(self, node: ast.Compare) -> None:
         """Evaluate a comparison, which reads what it compares by value."""
-        operands = [self.value(operand) for operand in (node.left, *node.comparators)]
+        operands = [self.value(identified(operand) or operand) for operand in (node.left, *node.comparators)]
+        if identified(node.left) is not None and identified(node.comparators[0]) is not None:
+            self.run.told_apart(operands[0], operands[1], node)
+            return
         for operator, one, two in zip(node.ops, operands, operands[1:], strict=False):
             if isinstance(operator, ast.Is | ast.IsNot):
                 self.run.told_apart(one, two, node)
@@ -147,6 +150,13 @@ class Expressions:
     def key(self, node: ast.expr) -> str:
         """Return the name of the field that an index means."""
         return str(node.value) if isinstance(node, ast.Constant) else ANY
+
+
+def identified(node: ast.expr) -> ast.expr | None:
+    """Return ``x`` of ``id(x)``, which is compared as `is` compares."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "id":
+        return node.args[0] if len(node.args) == 1 and not node.keywords else None
+    return None
 
 
 def _whole(index: ast.expr) -> bool:

@@ -256,6 +256,12 @@ class Heap:
                 c for c in self.changes if not _touches(things, mine, c.share.second if c.forward else c.share.first)
             )
 
+    def renewed(self, things: set[Thing]) -> None:
+        """Note that objects stand for new ones from now on, which are as the code makes them."""
+        self.changes = frozenset(
+            c for c in self.changes if things.isdisjoint(c.share.second if c.forward else c.share.first)
+        )
+
     def unasked(self, things: set[Thing]) -> Iterator[Change]:
         """Yield the changes that a reader of objects sees since 0.11 and did not see before."""
         if not things or not self.changes:

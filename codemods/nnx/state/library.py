@@ -45,6 +45,8 @@ _LAYING = frozenset({"jax.lax.with_sharding_constraint", "jax.device_put", "jax.
 _CLONES = frozenset({"flax.nnx.clone", "copy.deepcopy"})
 #: Functions that only ask about an object, not about its Variables.
 _ASKING = frozenset({"builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.len", "builtins.id"})
+#: Functions that ask as `is` does.
+_TELLING = frozenset({"operator.is_", "operator.is_not"})
 _MAKING = frozenset({Kind.OPTIMIZER, Kind.MODULE, Kind.METRIC, Kind.RNGS, Kind.STREAM, Kind.VARIABLE})
 
 
@@ -86,6 +88,10 @@ class Library:
             named = next((thing.named for thing in args[0] if thing.named), None)
             partial = (run.flow.here(value, self.scope), args[1:]) if value is not None else None
             return {Thing(partial=partial, named=named)} if partial or named else set()
+        if name in _TELLING:
+            if len(args) > 1:
+                run.told_apart(args[0], args[1], node)
+            return set()
         if name in _ASKING or not (everything or name.startswith("flax.nnx.")):
             return set()
         if name.startswith("flax.nnx.") and not args and not keywords:
@@ -278,7 +284,7 @@ class Library:
         """Return an independent copy with the same structure."""
         copies: dict[Thing, Thing] = {}
         for part in thing.inside():
-            copies[part] = Thing(part.kind, part.cls, part.name)
+            copies[part] = Thing(part.kind, part.cls, part.name, key=part.key)
         for part, copy in copies.items():
             for key, values in part.fields.items():
                 copy.hold(key, {copies.get(value, value) for value in values})

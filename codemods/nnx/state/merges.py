@@ -14,7 +14,7 @@ from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state import relevance
 from codemods.nnx.state.aliases import aliases
-from codemods.nnx.state.copies import applies, applying, cloned, each, merged
+from codemods.nnx.state.copies import applies, applying, by_name, cloned, each, merged
 from codemods.nnx.state.lines import line
 from codemods.nnx.state.stateful import may_change
 from codemods.nnx.state.tracing import differentiated, traced_functions
@@ -121,7 +121,7 @@ def _in_traced_code(context: Context) -> Iterator[tuple[CallEvent, list[ast.expr
         outer = [
             node
             for node, value in states
-            if node not in copied and _outer(context, value, function, traced, untouched, 0)
+            if node not in copied and _outer(context, by_name(event, node) or value, function, traced, untouched, 0)
         ]
         if outer and _changing(context, event):
             yield event, outer
@@ -148,7 +148,10 @@ def _outer(
             return True
         mine = value is function.self_param
         return mine and ObjectKind.MODULE not in context.kinds.of(context.flow.here(value, function.scope))
-    for frame in context.flow.sites.entries(function):
+    entries = context.flow.sites.entries(function)
+    if not entries and value is function.self_param:  # who calls it is not known: `apply` of Flax 0.10 made copies
+        return relevance.of_train_state(context, context.flow.here(value, function.scope)) is not None
+    for frame in entries:
         given = context.flow.argument(frame, value.name)
         caller = given.frame.function if given is not None and given.frame is not None else None
         if (
@@ -192,6 +195,7 @@ def _changing(context: Context, event: CallEvent) -> bool:
     known, found = flow.calls.split_object(given), _split(context, given)
     if applies(event.node) and not any(found):
         named = relevance.fields(context, graphdef, event.scope)
+        named = named or relevance.of_train_state(context, flow.here(graphdef, event.scope)) or []
         found = [whole for one in named for whole in _split(context, flow.resolve(one))] or found
     return not found or any(
         whole is None

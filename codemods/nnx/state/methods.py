@@ -25,6 +25,9 @@ _FILLING = frozenset(
     {"append", "add", "insert", "extend", "setdefault", "appendleft", "extendleft", "put", "put_nowait"}
 )
 _EMPTYING = frozenset({"pop", "popleft", "popitem", "get_nowait"})
+_RENEWING = frozenset({"replace", "_replace", "apply_gradients"})
+#: Methods of tests that ask as `is` does.
+_TELLING = frozenset({"assertIs", "assertIsNot"})
 _SETTING = frozenset({"set_value", "copy_from", "update_from_state", "copy_from_state"})
 
 
@@ -38,6 +41,10 @@ class Methods:
         """Run a method of objects."""
         run = self.run
         found: set[Thing] = set()
+        if name in _TELLING:
+            one, two = _first_two(args, keywords)
+            run.told_apart(one, two, node)
+            return found
         given = {thing for things in (*args, *keywords.values()) for thing in things}
         for thing in receiver:
             if thing.kind in STREAMS:
@@ -67,7 +74,7 @@ class Methods:
                     found |= run.elements({thing})
             elif name in _EMPTYING and thing.kind is None:
                 found |= run.elements({thing})
-            elif name in {"replace", "_replace"} and (thing.cls is not None or name == "_replace"):
+            elif name in _RENEWING and (thing.cls is not None or name == "_replace"):
                 found.add(with_fields(thing, keywords))
             elif name in _VIEWS and thing.kind in {None, Kind.STATE}:
                 found |= self._view(name, thing, node)
@@ -117,3 +124,8 @@ class Methods:
                 inner = self.run.flow.classes.method(part.cls, "__call__")
                 if inner is not None:
                     self.run.calls.enter(node, inner, [], {}, {part})
+
+
+def _first_two(args: Args, keywords: Keywords) -> list[set[Thing]]:
+    """Return what is compared, which has the names ``expr1`` and ``expr2``."""
+    return [*args, *(keywords[word] for word in ("expr1", "expr2") if word in keywords), set(), set()][:2]

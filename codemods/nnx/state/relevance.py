@@ -13,7 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.state.copies import applies
-from codemods.nnx.values import Attr, Ref, Value
+from codemods.nnx.values import Attr, Call, Class, Ref, Value
 
 SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
 #: Those of them that take an object alone, so that code may hand them on: ``map(nnx.state, models)``.
@@ -119,7 +119,9 @@ def applied(context: Context, event: CallEvent) -> bool:
         return False
     if context.kinds.only(context.flow.here(callee.base, event.scope)) is Kind.GRAPHDEF:
         return True
-    return bool(fields(context, callee.base, event.scope))
+    if fields(context, callee.base, event.scope):
+        return True
+    return of_train_state(context, context.flow.here(callee.base, event.scope)) is not None
 
 
 def fields(context: Context, base: Value, scope: Scope) -> list[Bound]:
@@ -137,6 +139,58 @@ def fields(context: Context, base: Value, scope: Scope) -> list[Bound]:
         if name == base.name
     ]
     return given if all(context.kinds.only(one) is Kind.GRAPHDEF for one in given) else []
+
+
+def of_train_state(context: Context, bound: Bound) -> list[Bound] | None:
+    """Return the graph definitions, as far as they are known, of a ``nnx.TrainState`` or of its ``graphdef``.
+
+    None if a value is neither. What has an ``apply`` of its own counts for nothing.
+    """
+    if not any(b"TrainState" in module.source.data for module in context.project.modules):
+        return None
+    if isinstance(bound.value, Attr) and bound.value.name == "graphdef":
+        return of_train_state(context, Bound(bound.value.base, bound.frame))
+    found: list[Bound] = []
+    # no other class has `apply_gradients`, if the module of that of Flax for linen is not named
+    other = any(b"train_state" in m.source.data or b"def apply(" in m.source.data for m in context.project.modules)
+    known, todo, seen = False, [bound], set[Bound]()
+    while todo:
+        for source in context.sources.originals(todo.pop()):
+            if source in seen:
+                continue
+            seen.add(source)
+            value = source.value
+            cls = value.facts if isinstance(value, Class) else context.flow.classes.class_of(source)
+            if cls is not None and _trains(context.flow, cls):
+                known = True
+            if not isinstance(value, Call):
+                continue
+            callee = context.flow.classes.uncopied(context.flow.follow(source, value.callee))
+            given = value.argument(0, "graphdef")
+            if isinstance(callee.value, Ref) and callee.value.name in _MADE:
+                known = True
+            elif isinstance(callee.value, Class) and _trains(context.flow, callee.value.facts):
+                given = value.keyword("graphdef")
+            elif isinstance(callee.value, Attr) and callee.value.name in _RENEWING:
+                todo.append(Bound(callee.value.base, callee.frame))
+                known |= callee.value.name == "apply_gradients" and not other
+                continue
+            elif isinstance(callee.value, Attr) and callee.value.name == "create":
+                maker = context.flow.follow(callee, callee.value.base).value
+                if not isinstance(maker, Class) or not _trains(context.flow, maker.facts):
+                    continue
+                known = True
+            if given is not None:
+                found.append(context.flow.follow(source, given))
+    return found if known else None
+
+
+def _trains(flow: Flow, cls: ClassFacts) -> bool:
+    return "flax.nnx.TrainState" in flow.classes.mro(cls)[1] and flow.classes.method(cls, "apply") is None
+
+
+_MADE = frozenset({"flax.nnx.TrainState", "flax.nnx.TrainState.create"})
+_RENEWING = frozenset({"apply_gradients", "replace"})
 
 
 def part(event: CallEvent) -> Part:

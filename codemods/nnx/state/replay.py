@@ -16,13 +16,16 @@ from codemods.nnx.state.events import (
     Overwrite,
     Put,
     Read,
+    Renewed,
     Shared,
     Summary,
     Taken,
+    Told,
     Ways,
     Yielded,
+    flat,
 )
-from codemods.nnx.state.heap import Thing, narrowed
+from codemods.nnx.state.heap import Thing, above, narrowed
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -53,6 +56,7 @@ class Replay:
         self.site = site
         self.summary = summary
         self.captured = captured
+        self._left: set[Thing] | None = None
         self._now = {thing: given.get(name, set()) for name, thing in summary.params.items()}
 
     def results(self) -> set[Thing]:
@@ -72,6 +76,8 @@ class Replay:
         run = self.run
         if isinstance(event, Read):
             run.read(self.things(event.things), event.node)
+        elif isinstance(event, Told):
+            run.told_apart(self.things(event.one), self.things(event.two), event.node)
         elif isinstance(event, Mutate):
             run.mutate(self.things(event.things), event.node, event.others_only, self.things(event.given))
         elif isinstance(event, Put):
@@ -89,6 +95,8 @@ class Replay:
                 body(self.things(event.things))
         elif isinstance(event, Overwrite):
             run.overwritten(self.things(event.things))
+        elif isinstance(event, Renewed):
+            run.renewed(self.things(event.things))
         elif isinstance(event, Shared):
             first, second = self.things(event.share.first), self.things(event.share.second)
             if first and second:
@@ -146,10 +154,22 @@ class Replay:
         self._now[thing] = found
         return found
 
+    def _stays(self, thing: Thing) -> bool:
+        """Say whether something may hold an object that the function made when the function is done."""
+        if self._left is None:
+            out = set(self.summary.results)
+            for event in flat(self.summary.events):
+                if isinstance(event, Bind | Yielded):
+                    out |= event.things
+            self._left = set[Thing]().union(*(one.inside() for one in out))
+        return any(one.given or one in self._left for one in above({thing}))
+
     def _made(self, thing: Thing) -> set[Thing]:
         copies = self.run.copies(thing, self.site)
         if len(copies) < _COPIES:
             copies.append(Thing(thing.kind, thing.cls, thing.name, display=thing.display, function=thing.function))
+        if len(copies) == _COPIES and not self._stays(thing):
+            self.run.renewed({copies[-1]})  # also the first time: what is noted of all rounds is noted together
         copy = copies[-1]
         copy.key, copy.attribute = thing.key, thing.attribute
         self._now[thing] = {copy}

@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state.aliases import aliases
+from codemods.nnx.state.branches import branches
 from codemods.nnx.state.copies import cloned, snapshot, wrapped
 from codemods.nnx.state.lines import line
 
@@ -39,6 +40,20 @@ def check(context: Context) -> Iterator[Finding]:
             "take a copy with nnx.clone(...)",
             wrapped(context, alias.scope, alias.node) if alias.handed else snapshot(context, alias.scope, alias.node),
         )
+    said = {alias.node for alias in found} | copied
+    for event, states in branches(context):
+        for function, node in states:
+            if node not in said:
+                said.add(node)
+                yield finding(
+                    "NNX401",
+                    function.scope,
+                    node,
+                    "since Flax 0.11 this state holds the operand's own Variables, so that it differs from what other "
+                    f"branches of {line(context, event.node, function.scope.module)} return, which raises TypeError",
+                    "take a copy in each of them: nnx.clone(...)",
+                    wrapped(context, function.scope, node),
+                )
 
 
 RULE = Rule(
@@ -53,8 +68,9 @@ changing such a state changes the model. States given to functions under `nnx.ji
 copied too, and are changed in place now. Nothing raises an error. `nnx.clone(nnx.state(model))` is a copy on every
 version.
 
-The rule follows the program: it speaks only where one of the two is changed and the other is read afterwards, or where
-`is` tells their Variables apart.
+The rule follows the program: it speaks only where one of the two is changed and the other is read afterwards, where
+`is` tells their Variables apart, or where branches of `nnx.cond` return the states of different operands, which raises
+TypeError.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

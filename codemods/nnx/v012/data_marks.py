@@ -81,7 +81,9 @@ def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Ma
         return
     if any(attributes.is_marked(store) for store in direct):
         return
-    filled = next((s for s in attribute.stores if s.filling and _gives_data(flow, attributes, s)), None)
+    filled = next(
+        (s for s in attribute.stores if s.filling and not _on_host(flow, s) and _gives_data(flow, attributes, s)), None
+    )
     initial = [s for s in direct if s.function is not None and s.function.name in {"__init__", "setup"}] or direct
     holding = dict.fromkeys(store for store in direct if _holds(flow, attributes, store))  # in order
     promised = _promised(flow, attribute.owner, attribute.name)
@@ -138,6 +140,17 @@ def _gives_data(flow: Flow, attributes: Attributes, store: Store) -> bool:
     if store.filling:
         return _is_put(flow, attributes, store.value, store.event.scope)
     return attributes.gives_data(store.value, store.event.scope)
+
+
+def _on_host(flow: Flow, store: Store) -> bool:
+    """Say whether arrays of NumPy are gathered after the constructor, as a metric does: nothing of JAX is left out."""
+    if store.function is None or store.function.name in {"__init__", "setup"}:
+        return False
+    found = flow.resolve(flow.here(store.value, store.event.scope))
+    return isinstance(found.value, Call) and flow.calls.callee_name(found) in _HOST
+
+
+_HOST = frozenset({"numpy.asarray", "numpy.array", "jax.device_get"})
 
 
 def _is_put(flow: Flow, attributes: Attributes, value: Value, scope: Scope) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.places import places
 from codemods.nnx.rule import Example, Kind, Rule
@@ -69,9 +70,16 @@ def _names_axes(context: Context, event: CallEvent, value: Value | None) -> bool
     if value is None:
         return False
     found = context.flow.resolve(context.flow.here(value, event.scope))
+    if isinstance(found.value, Sequence | Const):
+        return True
+    return any(_is_axes(context, one) for one in (found, *context.sources.of(found)))
+
+
+def _is_axes(context: Context, found: Bound) -> bool:
+    """Say whether a value is names of mesh axes, as a caller may give them."""
     if isinstance(found.value, Call):
         return context.flow.calls.callee_name(found).rpartition(".")[2] in {"PartitionSpec", "P"}
-    return isinstance(found.value, Sequence | Const)
+    return isinstance(found.value, Sequence)
 
 
 RULE = Rule(

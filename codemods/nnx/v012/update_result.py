@@ -84,7 +84,7 @@ class _Branching:
         for branch in branches:
             for callee in self.flow.calls.callables(branch):
                 function = callee.function
-                for node in _results(function):
+                for node in returned_by(function):
                     parts: list[ast.expr | None] = list(node.elts) if isinstance(node, ast.Tuple) else [node]
                     yield [(part, function.scope) for part in parts]
 
@@ -125,7 +125,7 @@ def _whose(callee: Attr) -> object:
     return base
 
 
-def _results(function: FunctionFacts) -> list[ast.expr | None]:
+def returned_by(function: FunctionFacts) -> list[ast.expr | None]:
     """Return what a function returns; one None if it says nothing."""
     node = function.node
     if isinstance(node, ast.Lambda):
