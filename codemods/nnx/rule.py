@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from codemods.nnx.findings import Finding, Safety
 
@@ -27,7 +27,8 @@ MISTAKES = ("NNX8", *(f"NNX7{n}" for n in range(1, 10)), *(f"NNX{n}" for n in ra
 SEVERITIES = ("hint", "info", "warning", "error")
 
 
-class Example(NamedTuple):
+@dataclass(frozen=True)
+class Example:
     """A program before and after a rule; the tests run it under real Flax versions where ``run`` says so.
 
     Attributes:

@@ -98,8 +98,10 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
     scope = two.event.scope
     if _in_self_test(context, one) and _in_self_test(context, two):
         return True
-    if one.helper and two.helper and _now_and_then(context, one) is not _now_and_then(context, two):
-        return True  # an example that is shown, and what is trained with
+    if one.helper and two.helper:
+        told = [_now_and_then(context, use, shown=True) for use in (one, two)]
+        if told[0] is not told[1]:
+            return True  # an example that is shown, and what is trained with
     if not one.helper and not two.helper:
         if _shown_beside(one, two):
             return True
@@ -147,14 +149,24 @@ def _in_self_test(context: Context, use: Use) -> bool:
 _LEARNT_BY = pattern(r"grad|update|train|optim|fit")
 
 
-def _now_and_then(context: Context, use: Use) -> bool:
-    """Say whether a use stands in a branch that every so many rounds take, as ``if step % 100 == 0``."""
+def _now_and_then(context: Context, use: Use, *, shown: bool = False) -> bool:
+    """Say whether a use stands in a branch that every so many rounds take, as ``if step % 100 == 0``.
+
+    Args:
+        context: the analysis.
+        use: the use.
+        shown: whether the branch must show or keep something, too.
+    """
     return any(
         isinstance(block, ast.If)
         and arm == "body"
         and any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(block.test))
+        and (not shown or any(_TELLING.search(last_word(call.func).lower()) for call in _calls(block)))
         for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ())
     )
+
+
+_TELLING = pattern(r"print|log|show|plot|save|write|report|info|decode")
 
 
 def _things(use: Use) -> set[str]:
