@@ -71,24 +71,18 @@ def _check(context: Context) -> Iterator[Finding]:
                         event.scope,
                         node,
                         f"functions of jax.numpy take no {made}",
-                        "make an array of it: jnp.array(...) or jnp.stack(...)" if made != _TREE else _OF_TREE,
+                        _OF_TREE if made == _TREE else _OF_LIST,
                     )
-            elif named(argument) and _is_tree(context, argument, event.scope):
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    node,
-                    f"functions of jax.numpy take no tree, and `{ast.unparse(argument)}` is one",
-                    _OF_TREE,
-                )
-            elif named(argument) and _is_list(context, argument, event.scope):
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    node,
-                    f"functions of jax.numpy take no list, and `{ast.unparse(argument)}` is one",
-                    "make an array of it: jnp.array(...) or jnp.stack(...)",
-                )
+            elif named(argument):
+                tree, text = _is_tree(context, argument, event.scope), ast.unparse(argument)
+                if tree or _is_list(context, argument, event.scope):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        node,
+                        f"functions of jax.numpy take no {_TREE if tree else 'list'}, and `{text}` is one",
+                        _OF_TREE if tree else _OF_LIST,
+                    )
     for scope, inner in each(context, ast.Subscript):
         if isinstance(inner.slice, ast.List) and inner.slice.elts:
             owner = inner.value
@@ -124,6 +118,7 @@ def _built(context: Context, node: ast.ListComp | ast.Call, scope: Scope) -> str
 
 _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"})
 _TREE = "tree"
+_OF_LIST = "make an array of it: jnp.array(...) or jnp.stack(...)"
 _OF_TREE = "put its leaves together: sum(jax.tree.leaves(tree)), or jax.tree.reduce"
 
 

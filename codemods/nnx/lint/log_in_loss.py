@@ -11,7 +11,7 @@ from codemods.nnx.lint.log_of_softmax import better, differentiated, logarithms
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, word in logarithms(context):
+    for event, word in context.shared(logarithms):
         if event.node in context.shared(differentiated):
             yield finding(
                 RULE.code,

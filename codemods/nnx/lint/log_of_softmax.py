@@ -23,7 +23,7 @@ _DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, word in logarithms(context):
+    for event, word in context.shared(logarithms):
         if event.node in context.shared(differentiated):
             continue  # NNX988 says so
         yield finding(
@@ -40,14 +40,16 @@ def better(word: str) -> str:
     return _BETTER[word]
 
 
-def logarithms(context: Context) -> Iterator[tuple[CallEvent, str]]:
-    """Yield the logarithms of probabilities that a softmax or sigmoid gives, with its name."""
+def logarithms(context: Context) -> list[tuple[CallEvent, str]]:
+    """Return the logarithms of probabilities that a softmax or sigmoid gives, with its name."""
+    found: list[tuple[CallEvent, str]] = []
     for event, name in foreign(context, "log"):
         if name != "jax.numpy.log" or len(event.value.args) != 1 or in_test(event.scope):
             continue
         word = _made_by(context, context.flow.here(event.value.args[0], event.scope), 0)
         if word:
-            yield event, word
+            found.append((event, word))
+    return found
 
 
 def _made_by(context: Context, bound: Bound, depth: int) -> str:
@@ -92,7 +94,7 @@ def _bounded(context: Context, bound: Bound, value: Call) -> bool:
 def differentiated(context: Context) -> frozenset[ast.AST]:
     """Return the calls of such logarithms that go into what is differentiated."""
     places: dict[FunctionFacts, list[CallEvent]] = {}
-    for event, _ in logarithms(context):
+    for event, _ in context.shared(logarithms):
         if event.scope.function is not None:
             places.setdefault(event.scope.function, []).append(event)
     if not places:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import AttrEvent, Env, Scope
 from codemods.nnx.flow import Flow
+from codemods.nnx.identity_tests import ASKING, told_alike
 from codemods.nnx.imports import spell
-from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import differentiated, hints
 from codemods.nnx.optimizer.groups import Group, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings
@@ -19,7 +19,6 @@ from codemods.nnx.optimizer.plan import Plan
 from codemods.nnx.optimizer.thread import LIMIT, Threading
 from codemods.nnx.rewrite import RewriteError, add_keyword, insert_first, positional_to_keyword, replace
 from codemods.nnx.source import Source
-from codemods.nnx.state.expressions import identified
 from codemods.nnx.values import Star, Value
 
 
@@ -171,20 +170,13 @@ def _compared(event: AttrEvent, written: dict[ast.expr, str]) -> Iterator[tuple[
     if not any(word in source.text(event.statement) for word in _COMPARING):
         return
     for node in ast.walk(event.statement):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
-            sides = [node.left, node.comparators[0]]
-        elif isinstance(node, ast.Call) and last_word(node.func) in _ASKING and len(node.args) > 1:
-            sides = node.args[:2]
-        else:
-            continue
-        inner = [identified(side) or side for side in sides]
-        if event.node in inner:
-            one, two = (written.get(side) or source.text(side) for side in inner)
+        sides = told_alike(node)
+        if sides is not None and event.node in sides:
+            one, two = (written.get(side) or source.text(side) for side in sides)
             yield one, two
 
 
-_ASKING = frozenset({"assertIs", "assertIsNot", "assertEqual", "assertNotEqual", "is_", "is_not"})
-_COMPARING = (" is ", "==", "!=", *_ASKING)
+_COMPARING = (" is ", "==", "!=", *ASKING)
 
 
 def _without(source: Source, statement: ast.stmt) -> Edit:

@@ -9,18 +9,16 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.nodes import last_word
+from codemods.nnx.identity_tests import told_alike
 from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.origins import Origin
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.state.expressions import identified
 from codemods.nnx.values import Attr, Call, Const, Item, Value
 
 _MESSAGE = "layers made with this Rngs keep forks of it since Flax 0.11, which a reset of the original does not reach"
 _OTHER = "the layer holds a fork since Flax 0.11, and never the Rngs that it was made with"
 _KEEP = "compare what is to be the same by its name or its numbers"
 _FORKING = frozenset({"flax.nnx.Dropout", "flax.nnx.MultiHeadAttention"})
-_ASKING = frozenset({"assertIs", "assertIsNot", "assertEqual", "assertNotEqual", "is_", "is_not"})
 _HELP = "reset the model instead: nnx.reseed(model, {stream}=...), or pass rngs to the layer's call"
 
 
@@ -51,17 +49,10 @@ def check(context: Context) -> Iterator[Finding]:
 def _compared(context: Context, scope: Scope) -> Iterator[Finding]:
     """Yield comparisons of the Rngs in a layer with the one that it was made with."""
     for node in context.bodies.nodes(scope):
-        if isinstance(node, ast.Call) and last_word(node.func) in _ASKING and len(node.args) > 1:
-            compared = node.args[:2]
-        elif (
-            isinstance(node, ast.Compare)
-            and len(node.ops) == 1
-            and isinstance(node.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq)
-        ):
-            compared = [node.left, node.comparators[0]]
-        else:
+        compared = told_alike(node)
+        if compared is None or (isinstance(node, ast.Compare) and len(node.ops) > 1):
             continue
-        sides = [scope.module.values.get(identified(side) or side) for side in compared]
+        sides = [scope.module.values.get(side) for side in compared]
         made = [_made_with(context, side, scope) for side in sides]
         plain = [context.flow.here(side, scope) if side is not None else None for side in sides]
         for layer, other in ((made[0], made[1] or plain[1]), (made[1], plain[0])):

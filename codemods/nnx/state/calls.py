@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Callee
 from codemods.nnx.frames import Bound, Frame, Round
+from codemods.nnx.identity_tests import identified
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.state.copies import applies
 from codemods.nnx.state.events import HANDED, Invoke, Log
-from codemods.nnx.state.expressions import identified
 from codemods.nnx.state.heap import ANY, Share, Thing
 from codemods.nnx.state.relevance import of_train_state
 from codemods.nnx.state.replay import Replay

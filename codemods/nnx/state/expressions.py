@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from codemods.nnx.identity_tests import identified
 from codemods.nnx.state.events import Yielded
 from codemods.nnx.state.heap import ANY, Thing
 from codemods.nnx.state.statements import VALUE
@@ -150,13 +151,6 @@ class Expressions:
     def key(self, node: ast.expr) -> str:
         """Return the name of the field that an index means."""
         return str(node.value) if isinstance(node, ast.Constant) else ANY
-
-
-def identified(node: ast.expr) -> ast.expr | None:
-    """Return ``x`` of ``id(x)``, which is compared as `is` compares."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "id":
-        return node.args[0] if len(node.args) == 1 and not node.keywords else None
-    return None
 
 
 def _whole(index: ast.expr) -> bool:
