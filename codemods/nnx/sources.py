@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 
 from codemods.nnx.flow import Flow
 from codemods.nnx.flow.assumptions import Answers
+from codemods.nnx.flow.calls import LOOKED_THROUGH
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round, slices
+from codemods.nnx.known import CALLS_BODY
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Mapping, Param, Sequence, Value
 
@@ -100,7 +103,7 @@ class Sources:
         if isinstance(bound.value, Part) or (isinstance(bound.value, Call) and self.flow.calls.makes(bound)):
             return {bound: None}
         param = self.flow.sites.open_param(bound)
-        if isinstance(bound.value, Param | Choice | Loop) or param is None:
+        if isinstance(bound.value, Param | Choice | Loop) or param is None or self._entered(bound):
             return self._of(bound)
         if self._level > _LEVELS:
             self.flow.assumptions.stand_on_all()  # with less assumed it would be followed
@@ -130,6 +133,33 @@ class Sources:
             self._level -= 1
         # what is taken out of something unknown could be anything that is in it
         return found if settled else found | self._of(bound)
+
+    def _entered(self, bound: Bound) -> bool:
+        """Say whether a call runs the same functions for all callers: some of the project, or none of it.
+
+        What depends on the callers is then followed from what these functions return, and only where that does.
+        """
+        value = bound.value
+        if not isinstance(value, Call) or self.flow.calls.callee_name(bound):
+            return False
+        callee = self.flow.follow(bound, value.callee)
+        if isinstance(callee.value, Call):
+            return False  # a transform or a partial application, which holds arguments
+        param = self.flow.sites.open_param(callee)
+        if param is None or self._own(callee.value, param):
+            return True
+        # a method of nothing that the project has, or that a library has functions for
+        return isinstance(callee.value, Attr) and callee.value.name not in self._members
+
+    @cached_property
+    def _members(self) -> frozenset[str]:
+        """The names of what may be called as an attribute: of classes, modules, and functions that are looked into."""
+        found = {*self.flow.fields.stores(), *(name.rpartition(".")[2] for name in (*LOOKED_THROUGH, *CALLS_BODY))}
+        for cls in self.flow.project.classes():
+            found.update(cls.methods, cls.fields, cls.stores, cls.scope.env)
+        for module in self.flow.project.modules:
+            found.update(module.scope.env)
+        return frozenset(found)
 
     def _root(self, bound: Bound) -> Param | Call | None:
         """Return what a value is a part of, if it would be another value were it another object; else None."""

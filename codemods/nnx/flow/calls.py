@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Where functions live that make arrays, numbers or texts.
 _ARITHMETIC = ("jax.numpy.", "jax.random.", "jax.nn.", "jax.lax.", "numpy.", "optax.", "math.", "os.", "logging.")
 # Foreign functions whose results are looked through; what others give is made by the call, whatever they get.
-_LOOKED_THROUGH = COPIES | {
+LOOKED_THROUGH = COPIES | {
     "builtins.dict", "builtins.getattr", "builtins.list", "builtins.tuple", "flax.nnx.List", "flax.nnx.data",
     "flax.nnx.eval_shape", "flax.nnx.merge", "jax.eval_shape", "typing.cast",
 }  # fmt: skip
@@ -110,13 +110,13 @@ class Calls:
         """Say whether a call makes an object there and then, whatever it is given."""
         assert isinstance(bound.value, Call)
         callee = self.flow.follow(bound, bound.value.callee).value
-        return isinstance(callee, Class) or (isinstance(callee, Ref) and callee.name not in _LOOKED_THROUGH)
+        return isinstance(callee, Class) or (isinstance(callee, Ref) and callee.name not in LOOKED_THROUGH)
 
     def result(self, bound: Bound, value: Call) -> Bound:
         callee = self.flow.follow(bound, value.callee)
         if isinstance(callee.value, Ref):
             name = callee.value.name
-            return self._foreign(bound, value, name) if name in _LOOKED_THROUGH else bound
+            return self._foreign(bound, value, name) if name in LOOKED_THROUGH else bound
         if isinstance(callee.value, Class):
             return bound
         if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:

@@ -58,6 +58,9 @@ def values_across(context: Context) -> Iterator[tuple[Scope, ast.BinOp, str]]:
 def _flagged(context: Context, term: ast.expr, scope: Scope) -> ast.expr | None:
     """Return the sum of the later steps, of a product that leaves it out at the end of an episode."""
     parts = [inner for part in factors(term) for inner in spread(context, part, scope, 0)]
+    words = [entry_word(one) for one in parts]
+    if not any(map(LAMBDA.search, words)) or not any(map(DISCOUNT.search, words)):
+        return None
     flags = [one for one in parts if any(map(_STRICT_END.search, words_of(context, one, scope)))]
     rest = [one for one in parts if one not in flags and not is_rate(context, one, scope)]
     rates = [entry_word(one) for one in parts if one not in flags and one not in rest]

@@ -22,8 +22,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, loop in each(context, ast.For):
         if in_test(scope):
             continue
+        added = _added(loop)
         for number, statement in enumerate(loop.body):
-            for name, metric in _begun(context, statement, scope):
+            for name, metric in _begun(context, statement, scope, added):
                 if any(isinstance(n, ast.Break) for n in ast.walk(loop)):
                     continue
                 adding = [one for one in loop.body[number + 1 :] if _adds(context, one, name, scope, loop, metric)]
@@ -43,11 +44,27 @@ def _check(context: Context) -> Iterator[Finding]:
                     break
 
 
-def _begun(context: Context, statement: ast.stmt, scope: Scope) -> Iterator[tuple[str, bool]]:
-    """Yield the names of what a statement begins, an empty list, nought or a metric, and whether it is a metric."""
+def _added(loop: ast.For) -> set[str]:
+    """Return the names of what the statements of a loop may add to: by a method, or in a function that they call."""
+    calls = [one.value for one in loop.body
+             if isinstance(one, ast.Expr | ast.Assign) and isinstance(one.value, ast.Call)]  # fmt: skip
+    found = {one.id for call in calls for one in call.args if isinstance(one, ast.Name)}
+    return found.union(*(names_in(call.func) for call in calls))
+
+
+def _begun(context: Context, statement: ast.stmt, scope: Scope, added: set[str]) -> Iterator[tuple[str, bool]]:
+    """Yield the names of what a statement begins, an empty list, nought or a metric, and whether it is a metric.
+
+    Args:
+        context: the analysis.
+        statement: a statement of a loop.
+        scope: its scope.
+        added: the names of what the loop adds to, of which alone is asked whether they are metrics.
+    """
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         func = statement.value.func
-        if isinstance(func, ast.Attribute) and func.attr == "reset" and isinstance(func.value, ast.Name):
+        reset = isinstance(func, ast.Attribute) and func.attr == "reset"
+        if reset and isinstance(func.value, ast.Name) and func.value.id in added:
             value = scope.module.values.get(func.value)
             if value is not None and Kind.METRIC in kinds_of(context, value, scope):
                 yield func.value.id, True
@@ -62,7 +79,7 @@ def _begun(context: Context, statement: ast.stmt, scope: Scope) -> Iterator[tupl
             continue
         if _empty(given) or (isinstance(given, ast.Dict) and given.values and all(map(_empty, given.values))):
             yield one.id, False
-        elif given is made:
+        elif given is made and one.id in added:
             metric = scope.module.values.get(made)
             if isinstance(metric, Call) and Kind.METRIC in kinds_of(context, metric, scope):
                 yield one.id, True

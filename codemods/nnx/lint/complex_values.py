@@ -46,8 +46,13 @@ def is_complex(context: Context, value: Value | None, scope: Scope, depth: int =
         known = _call(context, value, scope, depth)
         if known is not None:
             return known
-    sources = context.sources.of(context.flow.here(value, scope))
-    return bool(sources) and all(_source(context, one, value, depth + 1) for one in sources)
+    sources = context.sources.all_of(context.flow.here(value, scope), _may_be_complex)
+    return bool(sources) and all(_source(context, one, value, depth + 1) for one in sources or ())
+
+
+def _may_be_complex(value: Value) -> bool:
+    """Say whether a complex number can stand there so, for :func:`_source`."""
+    return isinstance(value.value, complex) if isinstance(value, Const) else not isinstance(value, Param)
 
 
 def _source(context: Context, found: Bound, asked: Value, depth: int) -> bool:

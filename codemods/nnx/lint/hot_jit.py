@@ -17,7 +17,7 @@ from codemods.nnx.lint.places import NNX_OBJECTS, in_test, jit_of, kinds_of
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.speedup.loops import hot_loops, obstacle
+from codemods.nnx.speedup.loops import HotLoop, hot_loops, obstacle
 from codemods.nnx.values import Call, Const, Function, Ref, Sequence
 
 MANY = 1_000  # rounds; fewer are over before the traversal matters
@@ -29,7 +29,7 @@ _DEEP = 4  # how deep modules in modules are looked at
 def _check(context: Context) -> Iterator[Finding]:
     if not any(root.transform == "flax.nnx.jit" for root in context.traced.roots):
         return
-    obstacles: dict[Root, str | None] | None = None
+    loops: dict[Root, HotLoop] | None = None
     seen: set[object] = set()
     for event in context.asked.calls():
         if not any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
@@ -42,9 +42,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if not _hot(event) and (_short(event) or not _small(context, event)):
             continue
         seen.add((event.scope, root))
-        if obstacles is None:
-            obstacles = {hot.root: obstacle(context, hot) for hot in hot_loops(context)}
-        why = obstacles.get(root, "it is called in other ways too")
+        if loops is None:
+            loops = {hot.root: hot for hot in hot_loops(context)}
+        why = obstacle(context, loops[root]) if root in loops else "it is called in other ways too"
         yield finding(
             RULE.code,
             event.scope,

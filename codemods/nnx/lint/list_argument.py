@@ -44,6 +44,8 @@ _SEVERAL = {
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*{last(name) for name in (*_ARRAYS, *_SEVERAL)}):
         node = event.node
+        if event.scope.module not in context.asked:
+            continue
         if not any(isinstance(argument, _WRITTEN) or named(argument) for argument in node.args):
             continue
         name = context.flow.calls.name(event)

@@ -59,11 +59,10 @@ def bound_once(context: Context, scope: Scope, name: ast.Name) -> ast.expr | Non
     names = [n for n in context.bodies.names(scope).get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
     if len(names) != 1 or scope.function is None or name.id in scope.function.params:
         return None
-    for node in context.bodies.nodes(scope):
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr):
-            if (node.targets if isinstance(node, ast.Assign) else [node.target]) == names:
-                return node.value
-    return None
+    node = around(context, scope).get(names[0])
+    if isinstance(node, ast.Assign):
+        return node.value if len(node.targets) == 1 else None
+    return node.value if isinstance(node, ast.AnnAssign | ast.NamedExpr) else None
 
 
 def unpacked_once(context: Context, scope: Scope, name: ast.Name) -> ast.expr | None:

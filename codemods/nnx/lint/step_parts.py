@@ -133,19 +133,22 @@ def _of_sum(context: Context, node: ast.BinOp, scope: Scope) -> tuple[ast.expr, 
     terms = _terms(node)
     if not 2 <= len(terms) <= 4:
         return None
-    made = [written(context, term, scope) for term in terms]
-    steps: dict[str, list[ast.expr]] = {}
-    noisy: list[tuple[ast.expr, str]] = []
-    for term in made:
+    found: list[tuple[ast.expr, list[ast.expr], str]] = []
+    for term in (written(context, one, scope) for one in terms):
         factors = _factors(context, term, scope)
         lengths = [ast.unparse(one) for one in factors if _STEP.search(entry_word(one))]
-        draws = [one for one in factors if _drawn(context, one, scope)]
-        if len(lengths) != 1:
-            continue
-        if draws and any(_DIFFUSION.search(_word(one)) for one in factors):
-            noisy.append((term, lengths[0]))
-        elif not draws:
-            steps.setdefault(lengths[0], []).append(term)
+        if len(lengths) == 1:
+            found.append((term, factors, lengths[0]))
+    # Where the numbers of a factor come from is asked last, since that is followed through the project.
+    if len(found) < 2 or not any(_DIFFUSION.search(_word(one)) for _, factors, _ in found for one in factors):
+        return None
+    steps: set[str] = set()
+    noisy: list[tuple[ast.expr, str]] = []
+    for term, factors, length in found:
+        if not any(_drawn(context, one, scope) for one in factors):
+            steps.add(length)
+        elif any(_DIFFUSION.search(_word(one)) for one in factors):
+            noisy.append((term, length))
     if len(noisy) == 1 and noisy[0][1] in steps and not _small(context, node, scope):
         return noisy[0]
     return None

@@ -31,6 +31,7 @@ from codemods.nnx.lint.names import (
     last,
 )
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.sources import Sources
@@ -635,6 +636,9 @@ class Traced:
             return
         if isinstance(written, ast.Attribute) and written.attr not in self._members:
             return  # a method of an array, most likely
+        if isinstance(value.callee, Attr) and value.callee.name not in self._stored:
+            if not self._objects.may_be(value.callee.base):
+                return  # a method that has the same name
         callee = flow.follow(call, value.callee)
         seen: set[FunctionFacts] = set()
         for source in self._sources.originals(callee):
@@ -656,10 +660,21 @@ class Traced:
     @cached_property
     def _members(self) -> frozenset[str]:
         """The names of everything that objects of the project's classes are known to have."""
-        project = self._flow.project
-        stored = {event.node.attr for event in project.attributes() if event.context == "store"}
-        own = {name for cls in project.classes() for name in (*cls.methods, *cls.fields, *cls.scope.bindings)}
-        return frozenset(stored | own)
+        classes = self._flow.project.classes()
+        own = {name for cls in classes for name in (*cls.methods, *cls.fields, *cls.scope.bindings)}
+        return self._stored | own
+
+    @cached_property
+    def _stored(self) -> frozenset[str]:
+        """The names of all attributes that are set, in which a function or an object that is called may be."""
+        found = {event.node.attr for event in self._flow.project.attributes() if event.context == "store"}
+        fields = {name for cls in self._flow.project.classes() for name in cls.fields}
+        return frozenset(found | fields)
+
+    @cached_property
+    def _objects(self) -> Made:
+        """What may be an object of one of the project's classes."""
+        return self._flow.may.made_of(self._flow.project.classes())
 
     def _mark(self, function: FunctionFacts, level: int, queue: list[FunctionFacts]) -> Tracing:
         tracing = self.known.get(function)

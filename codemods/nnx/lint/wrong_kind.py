@@ -17,6 +17,7 @@ from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.layer_arguments import misgiven, refused
 from codemods.nnx.lint.made_of import misplaced
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.pair_update import pair_updates
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.split_as_key import split_keys
@@ -112,8 +113,7 @@ def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
         )
         return
     if word == "fold_in" and other is not None and len(event.node.args) > 1:
-        sources = context.sources.originals(context.flow.here(other, event.scope))
-        if sources and all(isinstance(one.value, Const) and isinstance(one.value.value, str) for one in sources):
+        if originals_that(context, context.flow.here(other, event.scope), _is_text):
             text = event.scope.module.source.text(event.node.args[1])
             yield finding(
                 RULE.code,
@@ -150,8 +150,15 @@ def _is_key(context: Context, value: Value, event: CallEvent) -> bool:
 
 def _number(context: Context, value: Value, event: CallEvent) -> bool:
     """Say whether a value is an integer on every way, as a seed is."""
-    sources = context.sources.originals(context.flow.here(value, event.scope))
-    return bool(sources) and all(isinstance(one.value, Const) and type(one.value.value) is int for one in sources)
+    return bool(originals_that(context, context.flow.here(value, event.scope), _is_integer))
+
+
+def _is_integer(value: Value) -> bool:
+    return isinstance(value, Const) and type(value.value) is int
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, str)
 
 
 # the samplers whose second argument is a shape

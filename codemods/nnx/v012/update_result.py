@@ -32,6 +32,9 @@ def check(context: Context) -> Iterator[Finding]:
     events = {event.value: event for event in context.project.calls()}
     told: set[CallEvent] = set()
     for event in events.values():
+        source = event.scope.module.source
+        if not source.mentions(b"cond") and not source.mentions(b"switch"):
+            continue
         name = context.flow.calls.name(event)
         if name in _BRANCHING and not event.value.starred:
             updates = _Branching(context, events, event, _BRANCHING[name]).updates()
