@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from codemods.nnx.flow.assumptions import Assumptions
 from codemods.nnx.project import Project
@@ -78,17 +78,15 @@ class Questions:
         self._cycle = min(self._cycle, depth)
         return True
 
-    @contextmanager
-    def one_question(self) -> Iterator[None]:
+    def one_question(self) -> AbstractContextManager[None]:
         """Take all questions asked inside for one, which may take a limited number of steps in all."""
-        if self._held or self._depth:
-            yield
-            return
-        self._held, self._steps, self._noted = True, 0, False
-        try:
-            yield
-        finally:
-            self._held = False
+        return _PART if self._held or self._depth else _Held(self)
+
+    def hold(self, held: bool) -> None:
+        """Begin to take questions for one, or end that."""
+        self._held = held
+        if held:
+            self._steps, self._noted = 0, False
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -140,6 +138,24 @@ class Questions:
             return asked
         self._cycle = min(cycle, self._cycle)
         return None
+
+
+class _Held:
+    """Questions that count as one, for a ``with`` statement."""
+
+    __slots__ = ("_questions",)
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+
+    def __enter__(self) -> None:
+        self._questions.hold(True)
+
+    def __exit__(self, *_: object) -> None:
+        self._questions.hold(False)
+
+
+_PART = nullcontext()  # of a question that is under way
 
 
 class _Asking:
