@@ -50,7 +50,11 @@ _CLASSES = {
     "RngState": Kind.VARIABLE,
     "RngKey": Kind.VARIABLE,
     "RngCount": Kind.VARIABLE,
+    "LoRAParam": Kind.VARIABLE,
+    "MetricState": Kind.VARIABLE,
     "OptState": Kind.VARIABLE,
+    "OptArray": Kind.VARIABLE,
+    "OptVariable": Kind.VARIABLE,
     "State": Kind.STATE,
     "GraphDef": Kind.GRAPHDEF,
     "Rngs": Kind.RNGS,
@@ -233,6 +237,8 @@ class Kinds:
             if inner.name == "state" and Kind.VARIABLE in self.class_kinds(Bound(inner.base, callee.frame)):
                 return frozenset({Kind.VARIABLE})  # nnx.Param.state(value) of Flax 0.10
             holder = self._kinds(Bound(inner.base, callee.frame), depth + 1)
+            if inner.name in {"copy", "replace"} and holder == {Kind.VARIABLE}:
+                return holder
             if inner.name in {"fork", "split"} and holder & {Kind.RNGS, Kind.STREAM}:
                 return holder
             if Kind.RNGS in holder:
@@ -305,7 +311,7 @@ _TOLD = _LIBRARY_VARIABLES | {"value", "raw_value", "model", "step"}  # attribut
 def class_kind(name: str) -> Kind | None:
     """Return the kind of the instances of a class of Flax, by its full name."""
     if name.startswith("flax.nnx.metrics."):
-        return Kind.METRIC
+        return Kind.VARIABLE if name == "flax.nnx.metrics.MetricState" else Kind.METRIC
     home, _, last = name.rpartition(".")
     if home != "flax.nnx" or last in _NOT_OBJECTS:
         return None

@@ -83,8 +83,8 @@ COPIES = frozenset({"flax.nnx.clone", "copy.deepcopy", "copy.copy"})
 
 # Names of flax.nnx that users also reach through its submodules, which come and go between releases.
 _HOMES = {
-    "optimizer": {"Optimizer", "ModelAndOptimizer"},
-    "training.optimizer": {"Optimizer", "ModelAndOptimizer"},
+    "optimizer": {"Optimizer", "ModelAndOptimizer", "OptState", "OptArray", "OptVariable"},
+    "training.optimizer": {"Optimizer", "ModelAndOptimizer", "OptState", "OptArray", "OptVariable"},
     "module": {"Module"},
     "object": {"Object"},
     "pytreelib": {"Pytree", "Object"},
@@ -121,6 +121,8 @@ def canonical(name: str) -> str:
         name = "flax.nnx" + name[len("flax.experimental.nnx") :]
     if name.startswith("flax.nnx."):
         home, _, last = name[len("flax.nnx.") :].rpartition(".")
+        if home == "training.metrics":
+            return f"flax.nnx.{last}" if last in {"Metric", "MultiMetric"} else f"flax.nnx.metrics.{last}"
         if home and last in _HOMES.get(home, ()):
             return f"flax.nnx.{last}"
     return name

@@ -17,6 +17,15 @@ from codemods.nnx.values import Attr, Call, Class, Const, Free, Ref, Sequence
 _MAKERS = {"builtins.type": (1, ""), "types.new_class": (1, "bases"), "dataclasses.make_dataclass": (9, "bases")}
 _NAMES = frozenset(name.rpartition(".")[2] for name in _MAKERS) | {"getattr"}
 
+# functions that call their first argument, and of the object they give nothing is followed
+_CALLING = frozenset(
+    {
+        "builtins.map", "itertools.starmap", "jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.eval_shape",
+        "flax.nnx.eval_shape", "flax.nnx.jit", "flax.nnx.vmap",
+    }
+)  # fmt: skip
+_CALLING_NAMES = frozenset(name.rpartition(".")[2] for name in _CALLING)
+
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield classes made at run time that derive from an optimizer, and names of NNX that may be one's."""
@@ -24,6 +33,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     origins = Origins(context.flow, context.sources)
     yield from _of_fields(context, origins)
+    yield from _handed_on(context, origins)
     for event in context.asked.calls():
         last = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
         if last not in _NAMES or b"nnx" not in event.scope.module.source.data:
@@ -54,6 +64,33 @@ def _of_fields(context: Context, origins: Origins) -> Iterator[Finding]:
             words = f"`{callee.name}` holds nnx.Optimizer, which since Flax 0.11 needs `wrt` and holds no model"
             help = "hold nnx.ModelAndOptimizer there, or call update(model, grads) and pass `wrt`"
             yield finding(RULE.code, event.scope, event.node, words, help)
+
+
+def _handed_on(context: Context, origins: Origins) -> Iterator[Finding]:
+    """Yield calls of functions such as ``map`` that are handed the class of an optimizer, and call it."""
+    flow = context.flow
+    for event in context.asked.calls():
+        last = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
+        if last not in _CALLING_NAMES or not event.value.args or not origins.may.may_make(event.value.args[0]):
+            continue
+        call = flow.here(event.value, event.scope)
+        called = flow.follow(call, event.value.args[0])
+        if flow.calls.callee_name(call) not in _CALLING or not _makes_old(origins, called):
+            continue
+        words = "this calls nnx.Optimizer, which since Flax 0.11 needs `wrt` and holds no model"
+        help = "hand on nnx.ModelAndOptimizer, or call update(model, grads) and hand on partial(nnx.Optimizer, wrt=...)"
+        yield finding(RULE.code, event.scope, event.node, words, help)
+
+
+def _makes_old(origins: Origins, bound: Bound) -> bool:
+    """Say whether a function is the class of an optimizer, or a partial of it, that is not given ``wrt``."""
+    value = bound.value
+    if isinstance(value, Call) and value.args and origins.flow.calls.callee_name(bound) == "functools.partial":
+        if value.starred or value.keyword("wrt") is not None or len(value.args) > 3:
+            return False
+        return _makes_old(origins, origins.flow.follow(bound, value.args[0]))
+    own = isinstance(value, Class) and origins.flow.classes.method(value.facts, "__init__") is not None
+    return not own and _is_old(origins, bound)
 
 
 def _holding(context: Context, origins: Origins) -> Iterator[str]:
@@ -135,6 +172,16 @@ from flax import nnx
 make_optimizer = getattr(nnx, sys.argv[1])
 optimizer = make_optimizer(nnx.Linear(2, 1, rngs=nnx.Rngs(0)), optax.sgd(0.1))
 """
+_HANDED = """\
+from functools import partial
+
+import optax
+from flax import nnx
+
+make = partial(nnx.Optimizer, tx=optax.sgd(0.1))
+optimizers = list(map(make, [nnx.Linear(2, 1, rngs=nnx.Rngs(n)) for n in range(2)]))
+print([int(one.step.value) for one in optimizers])
+"""
 _OTHER = """\
 import jax.numpy as jnp
 from flax import nnx
@@ -149,8 +196,8 @@ RULE = Rule(
     summary="an optimizer whose class is made or chosen at run time",
     why="""\
 What `type(name, bases, {})` makes of `nnx.Optimizer`, and what `getattr(nnx, name)` gives, cannot be followed in the
-text, and what a field of a dataclass holds may be changed by those who make it. Since Flax 0.11 an optimizer needs
-`wrt`, holds no model, and `update` takes the model first.
+text, what a field of a dataclass holds may be changed by those who make it, and what `map` makes with a class that it
+is handed is not followed. Since Flax 0.11 an optimizer needs `wrt`, holds no model, and `update` takes the model first.
 """,
     kind=Kind.REQUIRED,
     safety=None,
@@ -159,6 +206,7 @@ text, and what a field of a dataclass holds may be changed by those who make it.
     examples=(
         Example(_MADE, run=False),
         Example(_CHOSEN, run=False),
+        Example(_HANDED, run=False),
         Example(_OTHER, _OTHER, targets=("0.11", "0.12")),
     ),
     check=check,

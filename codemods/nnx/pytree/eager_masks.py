@@ -26,6 +26,8 @@ _POSITIONS = {
     "optax.transforms.masked": 1,
     "optax.transforms.partition": 1,
 }
+# what makes a state of paths and leaves, whose order does not matter
+_BUILDERS = frozenset({"flax.nnx.State.from_flat_path", "flax.nnx.from_flat_state"})
 _OPTIMIZERS = {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"}
 
 
@@ -79,12 +81,15 @@ def _uses_optimizer(context: Context) -> bool:
 
 
 def _made(context: Context, mask: Bound) -> Bound | None:
-    """Return the call of a tree function over a state that made a mask; None if it was made otherwise."""
+    """Return the call that made a mask, of a tree function over a state or of what builds one; None for others."""
     resolved = context.flow.resolve(mask)
     value = resolved.value
     if not isinstance(value, Call):
         return None
-    function = tree_function(context.flow.calls.callee_name(resolved))
+    name = context.flow.calls.callee_name(resolved)
+    if name in _BUILDERS:
+        return resolved
+    function = tree_function(name)
     if function is None or not function.maps:
         return None
     tree = function.tree_of(value)
@@ -106,7 +111,8 @@ def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound, masks: s
     text = source.text(node)
     assert isinstance(made.value, Call)
     inner = made.value.node
-    if isinstance(node, ast.Call) and node is not inner and len(node.args) == 1 and not node.keywords:
+    built = context.flow.calls.callee_name(made) in _BUILDERS
+    if isinstance(node, ast.Call) and node is not inner and len(node.args) == 1 and not node.keywords and not built:
         value = scope.module.values.get(node.args[0])
         if value is not None and _state(context, context.flow.resolve(context.flow.here(value, scope))):
             return [replace(source, node, source.text(node.func))]  # decay_mask(nnx.state(model)) -> decay_mask
@@ -195,7 +201,8 @@ RULE = Rule(
     name="eager-optax-mask",
     summary="optax masks and labels made of nnx.state before the optimizer",
     why="""\
-`optax.adamw(..., mask=jax.tree.map(f, nnx.state(model, nnx.Param)))` worked up to Flax 0.10. Since 0.11
+`optax.adamw(..., mask=jax.tree.map(f, nnx.state(model, nnx.Param)))` worked up to Flax 0.10, and so did a state that
+is built of paths and labels, as by `nnx.from_flat_state`. Since 0.11
 `nnx.Optimizer` hands optax the bare arrays of the parameters, whose tree differs from that of a state of Variables,
 and the update raises "Custom node type mismatch". A function of the parameters, which optax calls on whatever tree it
 gets, works on every version.

@@ -9,9 +9,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import canonical
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Call, Mapping
+from codemods.nnx.values import Attr, Call, Mapping, Ref
 
 _PARTITIONS = frozenset({"optax.multi_transform", "optax.partition", "optax.transforms.partition"})
+_INJECTED = frozenset({"optax.inject_hyperparams", "optax.inject_stateful_hyperparams"})
 _WRAPPERS = frozenset({"optax.apply_if_finite", "optax.MultiSteps"})
 # transformations that keep arrays for each parameter
 _KEEP = frozenset(
@@ -88,6 +89,10 @@ def _keeps_arrays(context: Context, part: Bound) -> bool:
         return any(_keeps_arrays(context, context.flow.with_value(made, link)) for link in call.args)
     if name == "optax.sgd":
         return call.argument(1, "momentum") is not None
+    callee = context.flow.follow(made, call.callee)
+    if isinstance(callee.value, Call) and context.flow.calls.callee_name(callee) in _INJECTED and callee.value.args:
+        inner = context.flow.follow(callee, callee.value.args[0]).value
+        return isinstance(inner, Ref) and inner.name in _KEEP
     return name in _KEEP
 
 

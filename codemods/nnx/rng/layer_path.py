@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -9,7 +10,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.rng.layers import CELLS, constructor
-from codemods.nnx.rng.paths import Step, flat_keys, holder, steps, stream_tests
+from codemods.nnx.rng.paths import Step, Use, container_uses, flat_keys, holder, steps, stream_tests
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call
 
@@ -29,6 +30,8 @@ def check(context: Context) -> Iterator[Finding]:
                 yield finding(RULE.code, step.scope, step.node, _NONE, _KEEP)
             elif step.stream not in _OWN:
                 yield from _step(context, step)
+        for use in container_uses(module):
+            yield from _use(context, use)
         for scope, test, named in stream_tests(context, module):
             yield finding(
                 RULE.code,
@@ -71,6 +74,29 @@ def _cell(context: Context, made: Bound) -> bool:
     return not any(b"keep_rngs" in one.scope.module.source.data for one in own)
 
 
+def _use(context: Context, use: Use) -> Iterator[Finding]:
+    """Report the stream of a layer that is taken for a Rngs, which is a container of streams."""
+    asked = isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Name) and use.node.func.id[-4:] == "attr"
+    if asked and (use.named in _OWN or _switches(use)):
+        return
+    layer = use.rngs.value if isinstance(use.rngs, ast.Attribute) else None
+    kept = holder(context, use.scope, use.holder, layer)
+    if kept is None or not kept.proven:
+        return
+    help_ = "it is a stream itself, with `key` and `count`"
+    if use.named is not None:
+        help_ = f"ask for its name: {ast.unparse(use.rngs)}.tag == {use.named!r}"
+    yield finding(RULE.code, use.scope, use.node, _MESSAGE, help_)
+
+
+def _switches(use: Use) -> bool:
+    """Say whether ``hasattr`` chooses between two ways, as code for several versions does."""
+    source = use.scope.module.source
+    tests = [choice.test for choice in source.of_type(ast.If) if choice.orelse]
+    tests += [choice.test for choice in source.of_type(ast.IfExp)]
+    return any(node is use.node for test in tests for node in ast.walk(test))
+
+
 def _step(context: Context, step: Step) -> Iterator[Finding]:
     kept = holder(context, step.scope, step.holder, getattr(step.rngs, "value", None))
     if kept is None:
@@ -99,9 +125,10 @@ RULE = Rule(
     summary="a stream by name in the rngs of a Dropout, attention or RNN layer",
     why="""\
 `layer.rngs` was the Rngs that the layer was made with up to Flax 0.10; since 0.11 it is a fork of the one stream that
-the layer draws from. So `layer.rngs.dropout.key` is `layer.rngs.key`, `layer.rngs["dropout"]` is `layer.rngs`, and
-the path in a state is `(..., "rngs", "key")`; `"dropout" in path` and `nnx.PathContains("dropout")` find
-nothing there. A Rngs that a module of your own stores keeps its streams and its
+the layer draws from, and no container of streams: `"dropout" in layer.rngs`, `len(layer.rngs)` and loops over it raise
+TypeError, and `hasattr(layer.rngs, "dropout")` is false. So `layer.rngs.dropout.key` is `layer.rngs.key`,
+`layer.rngs["dropout"]` is `layer.rngs`, and the path in a state is `(..., "rngs", "key")`; `"dropout" in path` and
+`nnx.PathContains("dropout")` find nothing there. A Rngs that a module of your own stores keeps its streams and its
 paths. The fix is safe where value flow shows the layer, or the model whose state it is; where only a name says so it
 must be asked for.
 """,

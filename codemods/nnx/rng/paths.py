@@ -14,7 +14,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.layers import inherited, layer
-from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Ref, Sequence, Star, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Mapping, Param, Ref, Sequence, Star, Unknown, Value
 
 _STATES = frozenset({"flax.nnx.state", "flax.nnx.variables", "flax.nnx.split"})
 _SAME_PATHS = frozenset({"flax.nnx.to_pure_dict", "flax.nnx.pure", "flax.nnx.eval_shape"})
@@ -64,6 +64,63 @@ def steps(module: ModuleFacts) -> Iterator[Step]:
         value = module.values.get(node.value)
         if isinstance(value, Attr | Item):
             yield Step(inside.of(node), value.base, node.value, node, stream)
+
+
+class Use(NamedTuple):
+    """A place that takes the ``rngs`` of something for a container of streams.
+
+    Attributes:
+        holder: what ``rngs`` belongs to.
+        node: the expression that goes through it, counts it or asks for a name in it.
+        rngs: the expression of the ``rngs``.
+        named: the name that is asked for; None where all are meant.
+    """
+
+    scope: Scope
+    holder: Value
+    node: ast.expr
+    rngs: ast.expr
+    named: str | None
+
+
+def container_uses(module: ModuleFacts) -> Iterator[Use]:
+    """Yield places of a module that take ``rngs`` for a container: ``"dropout" in x.rngs``, ``len(x.rngs)``."""
+    if not module.source.mentions(b"rngs"):
+        return
+    inside = _Scopes(module)
+    for node in module.source.of_type(ast.Compare, ast.Call, ast.For, ast.comprehension):
+        for rngs, whole, named in _as_container(node):
+            value = module.values.get(rngs)
+            scope = inside.of(whole)
+            value = _assigned(value) if isinstance(value, Free) else value
+            if isinstance(value, Attr) and value.name == "rngs":
+                yield Use(scope, value.base, whole, rngs, named)
+
+
+def _assigned(value: Free) -> Value | None:
+    """Return what a variable of an outer scope is bound to, if only once."""
+    bound = value.scope.bindings.get(value.name, ())
+    return bound[0] if len(bound) == 1 else None
+
+
+def _as_container(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, str | None]]:
+    """Yield what a node takes for a container, the expression that does so, and the name that it asks for."""
+    if isinstance(node, ast.Compare):
+        if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+            yield node.comparators[0], node, _text(node.left)
+    elif isinstance(node, ast.For | ast.comprehension):
+        yield node.iter, node.iter, None
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+        if node.func.id in {"dict", "iter", "len", "list", "set", "sorted", "tuple"}:
+            yield node.args[0], node, None
+        elif node.func.id in {"getattr", "hasattr"} and len(node.args) > 1:
+            named = _text(node.args[1])
+            if named is not None:
+                yield node.args[0], node, named
+
+
+def _text(node: ast.expr) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _name(node: ast.AST) -> str | None:
@@ -317,6 +374,9 @@ def _streams_of_layers(context: Context) -> frozenset[str]:
     """Return the streams by which layers of the project draw, without those that something else is called by."""
     found: set[str] = set()
     for event in context.project.calls():
+        source = event.scope.module.source
+        if not source.mentions(b"Dropout") and not source.mentions(b"MultiHeadAttention"):
+            continue
         if context.flow.calls.name(event) in _DRAWING:
             given = event.value.keyword("rng_collection")
             named = context.flow.resolve(context.flow.here(given, event.scope)).value if given is not None else None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.kinds import Kind
+from codemods.nnx.source import Source
 
 
 def asked_variable(context: Context, node: ast.expr, scope: Scope) -> bool:
@@ -18,7 +19,7 @@ def asked_variable(context: Context, node: ast.expr, scope: Scope) -> bool:
         node: the name where it is used.
         scope: the scope in which it stands.
     """
-    if not isinstance(node, ast.Name) or b"isinstance" not in scope.module.source.data:
+    if not isinstance(node, ast.Name) or node.id not in scope.module.source.once(_tested_names):
         return False
     if any(
         _says(context, test, holds, node, scope) and not _rebound(context, node, test, scope)
@@ -28,8 +29,29 @@ def asked_variable(context: Context, node: ast.expr, scope: Scope) -> bool:
     return _filtered(context, node, scope)
 
 
+def _tested_names(source: Source) -> frozenset[str]:
+    """Return the names in calls of ``isinstance``, and those of loops over what a comprehension tests."""
+    if not source.mentions(b"isinstance"):
+        return frozenset()
+    calls = (call for call in source.of_type(ast.Call) if isinstance(call.func, ast.Name) and call.args)
+    tested = {one.args[0].id for one in calls if one.func.id == "isinstance" and isinstance(one.args[0], ast.Name)}  # type: ignore[attr-defined]
+    loops = {loop.target.id for loop in source.of_type(ast.For) if isinstance(loop.target, ast.Name)}
+    return frozenset(tested | loops) if tested else frozenset()
+
+
+def asked_of_elements(
+    context: Context, made: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
+) -> bool:
+    """Say whether a comprehension takes what ``isinstance`` says to be a Variable as its elements or keys."""
+    element = made.key if isinstance(made, ast.DictComp) else made.elt
+    if not isinstance(element, ast.Name) or b"isinstance" not in scope.module.source.data:
+        return False
+    return any(_says(context, test, True, element, scope) for one in made.generators for test in one.ifs)
+
+
 def _tests(context: Context, node: ast.Name, scope: Scope) -> Iterator[tuple[ast.expr, bool]]:
     """Yield the conditions that hold, or do not, wherever a place is reached."""
+    yield from context.bodies.in_front(node, scope)
     blocks: list[object] = [getattr(scope.node, "body", [])]
     for block, arm in context.bodies.paths(scope).get(node, ()):
         if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
@@ -105,4 +127,4 @@ def _filtered(context: Context, node: ast.Name, scope: Scope) -> bool:
         taken = made[0] if len(made) == 1 else taken
     if not isinstance(taken, ast.ListComp | ast.GeneratorExp | ast.SetComp) or not isinstance(taken.elt, ast.Name):
         return False
-    return any(_says(context, test, True, taken.elt, scope) for one in taken.generators for test in one.ifs)
+    return asked_of_elements(context, taken, scope)

@@ -10,13 +10,19 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.kinds import class_kind
+from codemods.nnx.nodes import last_word
 from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.v012.asked import asked_of_elements, asked_variable
 from codemods.nnx.v012.variables import Variables
-from codemods.nnx.values import Attr, Call, Comprehension, Const, Each, Item, Mapping, Sequence
+from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Each, Free, Item, Loop, Mapping, Sequence
 
 # methods of lists, sets and dicts that compare or hash their first argument
 _METHODS = frozenset({"index", "remove", "count", "add", "discard", "get", "pop", "setdefault"})
+
+_NUMBERS = frozenset(f"builtins.{name}" for name in ("float", "int", "len", "str", "list", "tuple", "dict"))
 
 _ASKING: tuple[type[ast.AST], ...] = (
     ast.Dict, ast.Set, ast.Subscript, ast.DictComp, ast.SetComp, ast.Call, ast.Compare
@@ -31,17 +37,55 @@ def check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
         for node in module.source.of_type(*_ASKING):
             if isinstance(node, ast.Dict | ast.Set | ast.Subscript | ast.DictComp | ast.SetComp | ast.Call):
+                if isinstance(node, ast.Call) and any(_holds(variables, module, all) for all in _hashed(module, node)):
+                    yield _hashing(module, node)
                 for key in _keys(node):
                     if _is_variable(variables, module, key) and not _only_passed(variables, module, node):
-                        yield finding(
-                            "NNX610",
-                            scope_of(module, key),
-                            key,
-                            "Variables cannot be hashed since Flax 0.12.1, and are found by their content",
-                            "use id(variable), or the path of the Variable in the state",
-                        )
+                        yield _hashing(module, key)
             elif isinstance(node, ast.Compare):
                 yield from _compared(variables, module, node)
+
+
+def _hashing(module: ModuleFacts, node: ast.expr) -> Finding:
+    return finding(
+        "NNX610",
+        scope_of(module, node),
+        node,
+        "Variables cannot be hashed since Flax 0.12.1, and are found by their content",
+        "use id(variable), or the path of the Variable in the state",
+    )
+
+
+def _hashed(module: ModuleFacts, node: ast.Call) -> Iterator[ast.expr]:
+    """Yield what a call goes through and hashes each element of."""
+    if not node.args or isinstance(node.args[0], ast.Starred):
+        return
+    first, name = node.args[0], last_word(node.func)
+    if name in {"set", "frozenset", "Counter"} or ast.unparse(node.func) == "dict.fromkeys":
+        yield first
+    elif name in {"dict", "OrderedDict"} and isinstance(first, ast.Call) and last_word(first.func) == "zip":
+        yield from first.args[:1]
+    elif name == "update" and isinstance(node.func, ast.Attribute):
+        holder = module.values.get(node.func.value)
+        while isinstance(holder, Changed | Loop | Free):
+            if isinstance(holder, Free):
+                bound = holder.scope.bindings.get(holder.name, ())
+                holder = bound[0] if len(bound) == 1 else None
+            else:
+                holder = holder.before
+        if isinstance(holder, Call) and isinstance(holder.node.func, ast.Name) and holder.node.func.id == "set":
+            yield first
+
+
+def _holds(variables: Variables, module: ModuleFacts, node: ast.expr) -> bool:
+    """Say whether going through something gives a Variable."""
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return any(_is_variable(variables, module, one) for one in node.elts)
+    scope = scope_of(module, node)
+    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        return _is_variable(variables, module, node.elt) or asked_of_elements(variables.context, node, scope)
+    value = module.values.get(node)
+    return value is not None and variables.holds_variable(value, scope)
 
 
 def _keys(node: ast.AST) -> list[ast.expr]:
@@ -89,6 +133,8 @@ def _is_variable(variables: Variables, module: ModuleFacts, node: ast.expr) -> b
         return False
     scope = scope_of(module, node)
     value = module.values[node]
+    if asked_variable(variables.context, node, scope):
+        return True
     return not _is_key(variables.flow.here(value, scope), variables) and variables.is_variable(value, scope)
 
 
@@ -125,12 +171,38 @@ def _compared(variables: Variables, module: ModuleFacts, node: ast.Compare) -> I
             message = "`==` between Variables compares their content since Flax 0.12.1, up to then their identity"
             fix = _identity(module, node, left, right)
             yield finding("NNX610", scope_of(module, node), node, message, "write `is`, or compare the contents", fix)
-        elif isinstance(operator, ast.Eq | ast.NotEq) and (_is_plain(left) or _is_plain(right)):
-            if any(_is_variable(variables, module, side) for side in (left, right)):
+        elif isinstance(operator, ast.Eq | ast.NotEq):
+            if any(
+                _is_variable(variables, module, one) and _is_foreign(variables, module, other)
+                for one, other in ((left, right), (right, left))
+            ):
                 always = isinstance(operator, ast.NotEq)
-                message = f"a Variable compared with a constant gave {always} up to Flax 0.12.0, whatever it holds"
+                what = "a constant" if _is_plain(left) or _is_plain(right) else "what is no array of JAX"
+                message = f"a Variable compared with {what} gave {always} up to Flax 0.12.0, whatever it holds"
                 help = "since 0.12.1 the content is compared: write variable.value == ... if that is meant"
                 yield finding("NNX610", scope_of(module, node), node, message, help)
+
+
+def _is_foreign(variables: Variables, module: ModuleFacts, node: ast.expr) -> bool:
+    """Say whether an expression is neither the object itself nor an array of JAX, to which the content is compared."""
+    if _is_plain(node) or isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set | ast.JoinedStr):
+        return True
+    if isinstance(node, ast.BinOp):
+        return _is_foreign(variables, module, node.left) and _is_foreign(variables, module, node.right)
+    value = module.values.get(node)
+    if value is None:
+        return False
+    bound = variables.flow.resolve(variables.flow.here(value, scope_of(module, node)))
+    found = bound.value
+    if isinstance(found, Const):
+        return isinstance(found.value, int | float | complex | str | bytes)
+    if not isinstance(found, Call):
+        return False
+    kind = variables.context.kinds.only(bound)
+    if isinstance(node, ast.Call) and kind is Objects.VARIABLE:
+        made = class_kind(variables.flow.calls.callee_name(bound)) is Objects.VARIABLE
+        return made or last_word(node.func) in {"copy", "replace"}  # made here, so that it is no other's object
+    return kind is Objects.NUMPY or variables.flow.calls.callee_name(bound) in _NUMBERS
 
 
 def _is_plain(node: ast.expr) -> bool:
@@ -164,7 +236,7 @@ RULE = Rule(
     summary="Variables are hashed or compared",
     why="""\
 Up to Flax 0.12.0 two Variables were equal if they were the same object, and could be keys of dicts and members of sets;
-none was equal to a number.
+none was equal to a number, an array of NumPy or another value that is no array of JAX.
 Since 0.12.1 `==` compares the contents element by element, and hashing raises TypeError.
 """,
     kind=Kind.REQUIRED,

@@ -16,6 +16,7 @@ from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.attributes import Attributes
 from codemods.nnx.v012.data_marks import wrapped
+from codemods.nnx.v012.walked_lists import walked_lists
 from codemods.nnx.values import Call, Function, Ref, Star
 
 _MARKS = frozenset({"flax.nnx.data", "flax.nnx.static"})
@@ -25,6 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield sums with, and type checks of, the layers of a Sequential."""
     if not context.options.crosses("0.12"):
         return
+    yield from walked_lists(context)
     reads = {e.node: e for e in context.asked.attributes() if e.node.attr == "layers" and e.context == "load"}
     if not reads:
         return
@@ -242,6 +244,7 @@ RULE = Rule(
 `nnx.Sequential.layers` is an `nnx.List` since Flax 0.12.0: it has no `+`, and `isinstance(model.layers, list)` is
 False. `append`, indexing, slicing and iteration work as before. Each of its places is data or static for good: a module
 may not be put where a function was (unless `nnx.data(...)` says so), nor be moved there by `insert` and `del`.
+`iter_modules` gives the list itself too.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

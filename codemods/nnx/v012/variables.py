@@ -21,7 +21,7 @@ _LEAVES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
 _TREES = frozenset({Kind.STATE, Kind.GRADIENT})
 # what gives Variables, or things that hold them
 _MAKERS = names_of(Kind.VARIABLE) | names_of(Kind.STATE) | names_of(Kind.OPTIMIZER) | {
-    "LoRAParam", "eval_shape", "flatten", "from_pure_dict", "split", "to_flat_state", "variable_type_from_name",
+    "eval_shape", "flatten", "from_pure_dict", "split", "to_flat_state", "variable_type_from_name",
 }  # fmt: skip
 _GRADIENTS = frozenset(name.rpartition(".")[2] for name in GRADIENTS)
 _FIELDS = _LEAVES | {"step", "count", "key"}
@@ -58,6 +58,20 @@ class Variables:
         try:
             return self._is_variable(self.flow.here(value, scope))
         except RecursionError:  # a value that is made of itself in a long chain: not known
+            self.flow.questions.unanswered += 1
+            return False
+
+    def holds_variable(self, value: Value, scope: Scope) -> bool:
+        """Say whether going through a container gives a Variable."""
+        bound = self.flow.here(value, scope)
+        try:
+            if self.flow.containers.is_mapping(bound):
+                return False
+            return any(
+                self._may_be(element.value) and self._is_variable(element)
+                for element in self.flow.containers.elements(bound)
+            )
+        except RecursionError:
             self.flow.questions.unanswered += 1
             return False
 

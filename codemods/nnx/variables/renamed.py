@@ -15,7 +15,7 @@ from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Ref
 from codemods.nnx.variables.mixed import mixed
 from codemods.nnx.variables.references import references, type_compared
-from codemods.nnx.variables.told_apart import told_apart
+from codemods.nnx.variables.told_apart import live_tests, told_apart
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -36,6 +36,7 @@ def _module(
 ) -> Iterator[Finding]:
     asking = [test for pair in told_apart(context, module) for test in pair]
     asking += [one.test for one in mixed(context, module)]
+    asking += live_tests(context, module)
     kept = {node for test in asking for node in ast.walk(test.node)}
     parents = {child: node for node in ast.walk(module.source.tree) for child in ast.iter_child_nodes(node)}
     both = "0.10" in context.options.targets
