@@ -145,6 +145,12 @@ _FIRST = (
     "of 244 were right. Here, other than above, findings on what must be migrated are counted too; the table leaves",
     "them out. One of the 24 is still made, and 6 of the 59. Another project did not come to an end in ten minutes,",
     "since masks were followed on every way; that is mended, and so it was not judged.",
+    "",
+    "60 projects were read by a nineteenth reader after that, 12 of them with NNX code: 115 findings, 89 right, 8 of",
+    "no use (3 of them errors that are looked at on purpose), 18 false (5 of them models that are only made under",
+    "`eval_shape`); without names that JAX took away (NNX762, NNX881) 67 of 93 were right. None of the 18 is made any",
+    "more, nor are the 8. Another project did not come to an end in ten minutes, since nested dicts were looked into",
+    "on every way; that is mended, and so it was not judged.",
 )
 
 
