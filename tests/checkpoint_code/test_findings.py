@@ -108,3 +108,12 @@ def test_a_project_is_told_once_with_all_places() -> None:
     first = _HEAD.count("\n") + 1
     assert text[: found.start].count("\n") + 1 == first
     assert found.message.endswith(f", and so do lines {first + 2} and {first + 3}")
+
+
+def test_a_tree_whose_parts_are_held_by_many_is_looked_into_once() -> None:
+    """Of parts within parts there are more ways down than can be counted."""
+    held = [f"tree{depth + 1} = {{{', '.join(f'{name}: tree{depth}' for name in range(12))}}}" for depth in range(7)]
+    save = "ocp.StandardCheckpointer().save('path', tree7)"
+    assert not _found("\n".join(["tree0 = {'weights': jax.numpy.ones(2)}", *held, save]))
+    found = _found("\n".join(["tree0 = {'model': nnx.state(net)}", *held, save]))
+    assert found == [("NNX701", _HEAD.count("\n") + len(held) + 2)]

@@ -10,6 +10,8 @@ from codemods.nnx.optimizer.migrate import optimizer_findings
 from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Ref, Sequence, Value
 
+_DEPTH = 9  # how many containers and functions deep a tree is looked into
+
 STREAMS = "streams"
 OPTIMIZER = "optimizer"
 
@@ -32,36 +34,49 @@ class Trees:
         self.context = context
         self.flow: Flow = context.flow
 
-    def moved(self, bound: Bound, depth: int = 0) -> frozenset[str]:
+    def moved(self, bound: Bound) -> frozenset[str]:
         """Return :data:`STREAMS` and :data:`OPTIMIZER` as far as a value holds them."""
-        if depth > 8:
-            return frozenset()
         found: set[str] = set()
-        for source in self.context.sources.originals(bound):
-            found |= self._source(source, depth)
+        seen = {bound}  # what is a part of several others is looked into once
+        level = [bound]
+        for _ in range(_DEPTH):
+            inner: list[Bound] = []
+            for source in (source for one in level for source in self.context.sources.originals(one)):
+                found |= self._itself(source)
+                inner += self._inside(source)
+            level = [one for one in dict.fromkeys(inner) if one not in seen]
+            seen.update(level)
+            if len(found) == len((STREAMS, OPTIMIZER)) or not level:
+                break
         return frozenset(found)
 
-    def _source(self, source: Bound, depth: int) -> frozenset[str]:
+    def _itself(self, source: Bound) -> frozenset[str]:
+        """Return what a state, or a part of one, holds."""
         flow, value = self.flow, source.value
-        if isinstance(value, Sequence | Mapping):
-            return frozenset(m for element in flow.containers.elements(source) for m in self.moved(element, depth + 1))
         if isinstance(value, Item | Indexed):
             index = value.index if isinstance(value, Item) else value.index.value
             base = flow.resolve(flow.with_value(source, value.base))
             if isinstance(base.value, Call) and isinstance(index, Const) and isinstance(index.value, int):
                 return self._part(base, base.value, index.value)
-            return frozenset()
+        elif isinstance(value, Call) and value.args and flow.calls.callee_name(source) in _STATES:
+            return self._of_object(flow.with_value(source, value.args[0]), source, value.args[1:], None)
+        return frozenset()
+
+    def _inside(self, source: Bound) -> list[Bound]:
+        """Return the trees that a container holds, or that a function returns as they are."""
+        flow, value = self.flow, source.value
+        if isinstance(value, Sequence | Mapping):
+            return [*flow.containers.elements(source)]
         if not isinstance(value, Call):
-            return frozenset()
+            return []
         name = flow.calls.callee_name(source)
         if name in _STATES and value.args:
-            return self._of_object(flow.with_value(source, value.args[0]), source, value.args[1:], None)
+            return []
         if name in _SAME_TREE or name.startswith("orbax.checkpoint.args."):
-            inner = (*value.args, *(v for _, v in value.keywords))
-            return frozenset(m for v in inner for m in self.moved(flow.with_value(source, v), depth + 1))
+            return [flow.with_value(source, v) for v in (*value.args, *(v for _, v in value.keywords))]
         if isinstance(value.callee, Attr) and value.callee.name == "to_pure_dict":
-            return self.moved(flow.with_value(source, value.callee.base), depth + 1)
-        return frozenset()
+            return [flow.with_value(source, value.callee.base)]
+        return []
 
     def _part(self, base: Bound, call: Call, index: int) -> frozenset[str]:
         """Return what a part of ``nnx.split`` or of ``nnx.state`` with several filters holds."""
