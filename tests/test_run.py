@@ -243,7 +243,7 @@ def test_todo_comments_keep_line_ends_and_strings(tree: Tree) -> None:
     ("line", "message"),
     [
         ("x = 1  # nnx: ignore", "nothing is found here"),
-        ("x = 1  # nnx: ignore[NNX999]", "there is no rule NNX999"),
+        ("x = 1  # nnx: ignore[NNX000]", "there is no rule NNX000"),
         ("old  # nnx: ignore[NNX101]", None),
         ("old  # nnx: ignore[NNX1]", None),
         ("old  # nnx:ignore [nnx101] because it is fine", None),

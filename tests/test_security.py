@@ -59,7 +59,7 @@ def test_pages_and_junit_get_no_control_characters(tree: Tree) -> None:
 
 def test_terminals_get_no_control_characters(tree: Tree) -> None:
     name = "a\x1b[31m\x07\nb\u202e.py"
-    root = tree({name: HEAD + OLD + "# \x1b]0;title\x07 nnx: ignore[NNX999\x1b[2J]\n"})
+    root = tree({name: HEAD + OLD + "# \x1b]0;title\x07 nnx: ignore[NNX000\x1b[2J]\n"})
     (root / "bad\x1b[1m.py").write_text(HEAD + "x = (\n")
     assert "a\\x1b[31m\\x07\\nb\\u202e.py" in call("lint", ".").output
     files = json.loads(call("lint", "--output-format", "json", ".").stdout)["files"]

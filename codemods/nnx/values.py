@@ -31,10 +31,10 @@ class Const(Value):
         self.value = value
 
     def __hash__(self) -> int:
-        return hash((self.value,))
+        return hash((type(self.value), self.value))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self.value == other.value
+    def __eq__(self, other: object) -> bool:  # True, 1 and 1.0 are equal to Python, and not the same in a program
+        return isinstance(other, Const) and type(self.value) is type(other.value) and self.value == other.value
 
 
 class Ref(Value):

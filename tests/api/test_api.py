@@ -122,10 +122,10 @@ def test_the_settings_arrive() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"to": "0.13"}, {"to": ()}, {"origin": "0.12"}, {"select": ["NNX999"]}, {"ignore": "X"}, {"optimizer": "none"}],
+    [{"to": "0.13"}, {"to": ()}, {"origin": "0.12"}, {"select": ["NNX000"]}, {"ignore": "X"}, {"optimizer": "none"}],
 )
 def test_wrong_settings(settings: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"NNX999|X|none|0\.1[0-3]|version"):
+    with pytest.raises(ValueError, match=r"NNX000|X|none|0\.1[0-3]|version"):
         migrate("", **settings)  # type: ignore[arg-type]
 
 

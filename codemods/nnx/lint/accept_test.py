@@ -74,6 +74,10 @@ def _problem(
                 "write log_ratio > -jax.random.exponential(key), or jnp.log(jax.random.uniform(key)) < log_ratio",
             )
         return None
+    energy = low is not None and accepts and drawn.kind == _UNIFORM
+    if energy and _exponential_of_energy(context, other, scope, 0):
+        words = "the step is accepted the more often, the higher its energy: the sign of the difference is turned round"
+        return node, words, "subtract the new energy from the old one: jax.random.uniform(key) < jnp.exp(old - new)"
     if drawn.kind == _UNIFORM and log:
         if accepts or _of_two(context, other, scope):
             return (
@@ -85,6 +89,9 @@ def _problem(
     if low is not None and drawn.kind == _LOG_UNIFORM and accepts and _more_energy(context, other, scope):
         words = "the step is accepted the more often, the higher its energy: the sign of the difference is turned round"
         return node, words, "subtract the new energy from the old one: jnp.log(jax.random.uniform(key)) < old - new"
+    if low is not None and accepts and drawn.kind != _EXPONENTIAL and _less_density(context, drawn, other, scope, 0):
+        words = "the step is accepted the more often, the lower its density: the sign of the difference is turned round"
+        return node, words, "subtract the old logarithm from the new one: log_density(new) - log_density(old)"
     if low is not None and drawn.kind == _LOG_UNIFORM and accepts and _exponential(context, other, scope, 0):
         words = "the logarithm of a uniform number is always below the ratio itself: every step is accepted"
         return node, words, "compare like with like: jnp.log(jax.random.uniform(key)) < log_ratio"
@@ -160,18 +167,85 @@ def _of_two(context: Context, node: ast.expr, scope: Scope) -> bool:
 
 
 def _more_energy(context: Context, node: ast.expr, scope: Scope) -> bool:
-    """Say whether an expression is the energy of the proposed state minus that of the old one."""
+    """Say whether an expression is the energy of the proposed state minus that of the old one, or a part of that."""
     made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Div) and _temperature(made.right):
+        return _more_energy(context, made.left, scope)
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Mult):
+        sides = made.left, made.right
+        return any(_temperature(a) and _more_energy(context, b, scope) for a, b in (sides, sides[::-1]))
     if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Sub):
         return False
     sides = made.left, made.right
-    if not all(isinstance(one, ast.Call) and _ENERGY.search(last_word(one.func)) for one in sides):
+    if not all(_energy(context, one, scope) for one in sides):
         return False
-    new = [any(_PROPOSED.search(name) for name in names_in(one)) for one in sides]
-    return new == [True, False]
+    return [_of_proposed(context, one, scope) for one in sides] == [True, False]
 
 
-_ENERGY = pattern(r"^(total_)?(hamiltonian|energy|potential)(_fn)?$", re.I)
+def _temperature(node: ast.expr) -> bool:
+    """Say whether a factor is a positive number, or called a temperature."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float) and node.value > 0
+    return isinstance(node, ast.Name | ast.Attribute) and _TEMPERATURE.search(last_word(node)) is not None
+
+
+_TEMPERATURE = pattern(r"^(t|beta|inv_?t\w*|k_?b_?t|kt|temp\w*|inverse_temperature)$", re.I)
+
+
+def _less_density(context: Context, drawn: _Random, node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether the ratio is that of the old density to the proposed one, of one function of both."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if depth > _DEPTH or made is None:
+        return False
+    if isinstance(made, ast.Call) and last_word(made.func) in {"minimum", "clip"}:
+        return any(_less_density(context, drawn, one, scope, depth + 1) for one in made.args)
+    if drawn.kind == _UNIFORM:  # the ratio itself
+        if not isinstance(made, ast.Call) or last_word(made.func) != "exp" or len(made.args) != 1:
+            return False
+        return _less_density(context, drawn._replace(kind=_LOG_UNIFORM), made.args[0], scope, depth + 1)
+    if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Sub):
+        return False
+    sides = made.left, made.right
+    calls = [made_by(context, one, scope) if isinstance(one, ast.Name) else one for one in sides]
+    words = [last_word(one.func) for one in calls if isinstance(one, ast.Call)]
+    if len(words) != 2 or words[0] != words[1] or not _LOG.search(words[0]) or _NEGATIVE.search(words[0]):
+        return False
+    return [_of_proposed(context, one, scope) for one in sides] == [False, True]
+
+
+_NEGATIVE = pattern(r"neg|minus|nll|loss|energy|potential|cost|q$", re.I)
+
+
+def _energy(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is an energy: of a function called so, or the sum of two parts of one."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if made is None:
+        return isinstance(node, ast.Name) and _NAMED_ENERGY.search(node.id) is not None
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add):
+        return all(_energy(context, one, scope) for one in (made.left, made.right))
+    return isinstance(made, ast.Call) and _ENERGY.search(last_word(made.func)) is not None
+
+
+def _of_proposed(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an energy is that of the proposed state, by its name or by what it is taken of."""
+    if isinstance(node, ast.Name) and _PROPOSED.search(node.id):
+        return True
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    return made is not None and any(_PROPOSED.search(name) for name in names_in(made))
+
+
+def _exponential_of_energy(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether an expression is the exponential of what the energy grows by, bounded by one or not."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if depth > _DEPTH or not isinstance(made, ast.Call):
+        return False
+    if last_word(made.func) in {"minimum", "clip"}:
+        return any(_exponential_of_energy(context, one, scope, depth + 1) for one in made.args)
+    return last_word(made.func) == "exp" and len(made.args) == 1 and _more_energy(context, made.args[0], scope)
+
+
+_ENERGY = pattern(r"^(total_)?(hamiltonian|energy|potential|kinetic)(_energy)?(_fn)?$", re.I)
+_NAMED_ENERGY = pattern(r"(^|_)(hamiltonian|energy)(_|$)", re.I)
 
 
 def _word(node: ast.expr) -> str:

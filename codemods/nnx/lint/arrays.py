@@ -176,6 +176,9 @@ class Arrays:
         if isinstance(value, Item):
             if _size(value):
                 return Array(INT, 0, weak=True)
+            stacked = self._stacked(value, scope, depth + 1)
+            if stacked is not None:
+                return stacked
             part = _indexed(self.of(value.base, scope, depth + 1), value.index)
             if part is not UNKNOWN:
                 return part
@@ -184,6 +187,73 @@ class Arrays:
                 return picked
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
         return self._found(found, value, depth)
+
+    def _stacked(self, value: Value, scope: Scope, depth: int) -> Array | None:
+        """Return what a part of the result of a scan is; None for other values."""
+        way: list[int] = []
+        while isinstance(value, Item | Indexed):
+            index = value.index if isinstance(value, Item) else value.index.value
+            if not isinstance(index, Const) or type(index.value) is not int or index.value < 0:
+                return None
+            way.insert(0, index.value)
+            value = value.base
+        if not isinstance(value, Call) or not way or depth > _DEPTH:
+            return None
+        if self._context.flow.calls.callee_name(self._context.flow.here(value, scope)) != "jax.lax.scan":
+            return None
+        return self._scanned(value, way, scope, depth)
+
+    def _stacked_bound(self, bound: Bound, depth: int) -> Array | None:
+        """Return what a part of the result of a scan is in an activation; None for other values."""
+        call = bound.value
+        while isinstance(call, Item | Indexed):
+            call = call.base
+        if not isinstance(call, Call):
+            return None
+        frame = bound.frame
+        scope = frame.function.scope if frame is not None else self._context.bodies.home(call.node)
+        found = self._stacked(bound.value, scope, depth) if scope is not None else None
+        return UNKNOWN if found is not None and frame is not None and gathered(self._context, frame) else found
+
+    def _scanned(self, scan: Call, way: list[int], scope: Scope, depth: int) -> Array:
+        """Return what ``jax.lax.scan`` gives: a carry shaped as the first one, or what its rounds give, stacked.
+
+        Args:
+            scan: the call.
+            way: the places that lead to the array in the pair that it gives: 0 for the carry, 1 and 2 for the third
+                of the outputs.
+            scope: the scope of the call.
+            depth: how many values this one was followed from.
+        """
+        init, rows = scan.argument(1, "init"), scan.argument(2, "xs")
+        if depth > _DEPTH or scan.starred or init is None:
+            return UNKNOWN
+        first: dict[tuple[int, ...], Value] = {(): init} | {
+            (i,): one for i, one in enumerate(init.items if isinstance(init, Sequence) else ())
+        }
+        if way[0] == 0:
+            begun = first.get(tuple(way[1:]))
+            return UNKNOWN if begun is None else Array(None, self.of(begun, scope, depth).axes)
+        flow = self._context.flow
+        body = scan.argument(0, "f")
+        bodies = [] if body is None else flow.calls.callables(flow.here(body, scope))
+        if len(bodies) != 1 or bodies[0].gradient or bodies[0].args or len(bodies[0].function.returns) != 1:
+            return UNKNOWN
+        function = bodies[0].function
+        params = list(function.params.values())[1 if bodies[0].receiver is not None else 0 :]
+        out: Value | None = function.returns[0]
+        for place in way:
+            out = out.items[place] if isinstance(out, Sequence) and place < len(out.items) else None
+        if len(params) != 2 or out is None:
+            return UNKNOWN
+        given: dict[Value, Array] = {}
+        for param, whole, part in ((params[0], init, 0), (params[1], rows, 1)):
+            items = whole.items if isinstance(whole, Sequence) else ()
+            for key, one in [(param, whole), *((Item(param, Const(i)), item) for i, item in enumerate(items))]:
+                axes = None if one is None or isinstance(one, Sequence) else self.of(one, scope, depth).axes
+                given[key] = UNKNOWN if axes is None or axes < part else Array(None, axes - part)
+        inner = Arrays(self._context, given).of(out, function.scope, depth)
+        return UNKNOWN if inner.axes is None else Array(inner.number, inner.axes + 1)
 
     def _picked(self, value: Item, scope: Scope, depth: int) -> Array:
         """Return what ``x[rows]``, ``x[rows, columns]`` or ``x[rows, 0]`` is with arrays of indices."""
@@ -239,6 +309,9 @@ class Arrays:
             if isinstance(whole_of, Param) and whole_of.function in self._context.shared(batched):
                 return UNKNOWN  # a part of what is in there
             if isinstance(inner, Indexed):
+                stacked = self._stacked_bound(found, depth + 1)
+                if stacked is not None:
+                    return stacked
                 whole = self._found(Bound(inner.base, found.frame), inner, depth + 1)
                 if whole.axes is not None or self._array(Bound(inner.base, found.frame)):
                     return self._part_of(whole, inner.index, depth)  # whatever was put into parts of it
@@ -307,6 +380,9 @@ class Arrays:
         if isinstance(value, Indexed):
             if _size(value):
                 return Array(INT, 0, weak=True)
+            stacked = self._stacked_bound(bound, depth + 1)
+            if stacked is not None:
+                return stacked
             return self._part_of(self.of_bound(Bound(value.base, frame), depth + 1), value.index, depth)
         if isinstance(value, Round | Each) and depth < _DEPTH:
             whole = self.of_bound(Bound(value.base, frame), depth + 1)

@@ -13,6 +13,7 @@ from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipp
 from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import shape_of
+from codemods.nnx.lint.mapped_statistics import batch_statistic
 from codemods.nnx.lint.mapped_trees import uneven
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.owners import left_to_heirs, owner_class, plain_module
@@ -41,7 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
         yield from _numbers(context, root, axes)
         if root.transform == "jax.vmap":
             sizes = [*_sizes(context, root, axes)]
-            yield from sizes or _trees(context, root, axes)
+            yield from sizes or [*_statistics(context, root, axes)] or _trees(context, root, axes)
             if isinstance(axes, ast.Dict):
                 yield finding(
                     RULE.code,
@@ -251,19 +252,18 @@ def _rebound(root: Root) -> bool:
 def _sizes(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Finding]:
     """Yield the calls with arrays of known shapes that are of different lengths along the mapped axes."""
     for event in calls_of(context, root):
-        if event.value.starred or not _outermost(context, event, root) or len(event.value.args) < 2:
+        if event.value.starred or not _outermost(context, event, root):
+            continue
+        if len(event.value.args) + len(event.value.keywords) < 2:
             continue
         if arguments(event, root) != len(event.node.args) or event.scope.module not in context.asked:
             continue
         sizes: dict[int, str] = {}
-        for place, argument in enumerate(event.value.args):
-            axis: object = 0 if axes is None else constant(axes)
-            if isinstance(axis, list | tuple):
-                axis = axis[place] if place < len(axis) else None
+        for node, argument, axis in _mapped_arguments(event, axes):
             for part in _leaves(context, context.flow.here(argument, event.scope)):
                 shape = shape_of(context, part)
                 if isinstance(axis, int) and 0 <= axis < len(shape) and (size := shape[axis]) is not None:
-                    sizes.setdefault(size, f"{size} of `{ast.unparse(event.node.args[place])}`")
+                    sizes.setdefault(size, f"{size} of `{ast.unparse(node)}`")
         if len(sizes) > 1:
             yield finding(
                 RULE.code,
@@ -274,19 +274,62 @@ def _sizes(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Find
             )
 
 
+def _mapped_arguments(event: CallEvent, axes: ast.expr | None) -> Iterator[tuple[ast.expr, Value, object]]:
+    """Yield the arguments of a call with the axes that they are mapped over: those by name always over the first."""
+    every: object = 0 if axes is None else constant(axes)
+    for place, (node, value) in enumerate(zip(event.node.args, event.value.args, strict=True)):
+        axis = every
+        if isinstance(every, list | tuple):
+            axis = every[place] if place < len(every) else None
+        yield node, value, axis
+    for given, (_, value) in zip(event.node.keywords, event.value.keywords, strict=True):
+        yield given.value, value, 0
+
+
+def _statistics(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Finding]:
+    """Yield the means and the like over the batch that are mapped with it: the first axis of the batch is gone."""
+    for event in calls_of(context, root):
+        if event.value.starred or not _outermost(context, event, root) or event.scope.module not in context.asked:
+            continue
+        if arguments(event, root) != len(event.node.args):
+            continue
+        mapped = [(node, value) for node, value, axis in _mapped_arguments(event, axes) if axis == 0]
+        for node, value in mapped:
+            whole = batch_statistic(context, value, event.scope, [one for _, one in mapped])
+            if whole is None or context.bodies.guarded(event.node, event.scope):
+                continue
+            other = next(n for n, one in mapped if one is whole)
+            text = event.scope.module.source.text
+            by_name = any(node is given.value for given in event.node.keywords)
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"{_mapped(root)} is mapped over `{text(node)}`, which was taken over the first axis of "
+                f"`{text(other)}` and has it no more"
+                + ("; arguments by name are mapped over axis 0" if by_name else ""),
+                "give it by its place, with None in in_axes",
+            )
+            break
+
+
 def _trees(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Finding]:
     """Yield the trees of weights without a common first axis that are mapped all the same."""
     if root.function.vararg is not None or isinstance(axes, ast.Dict | ast.Call | ast.Name):
         return
     for event in calls_of(context, root):
-        if event.value.starred or arguments(event, root) != len(event.node.args) or len(event.node.args) < 2:
+        if event.value.starred or arguments(event, root) != len(event.node.args):
+            continue
+        if len(event.node.args) + len(event.node.keywords) < 2:
             continue
         if event.scope.module not in context.asked or not _outermost(context, event, root):
             continue
-        for place, node in enumerate(event.node.args):
-            if not _mapped_at(axes, place) or isinstance(node, ast.Constant):
+        given = [(node, value) for node, value, _ in _mapped_arguments(event, axes)]
+        for place, (node, value) in enumerate(given):
+            named = place >= len(event.node.args)
+            if isinstance(node, ast.Constant) or not (named or _mapped_at(axes, place)):
                 continue
-            problem = uneven(context, event, place)
+            problem = uneven(context, event, value)
             if problem and not context.bodies.guarded(event.node, event.scope):
                 rest = ", ".join("None" if i == place else "0" for i in range(len(event.node.args)))
                 text = event.scope.module.source.text(node)
@@ -295,7 +338,9 @@ def _trees(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Find
                     event.scope,
                     node,
                     f"{_mapped(root)} is mapped over the leaves of `{text}`, which have no common axis: {problem}",
-                    f"give in_axes=({rest}) if it is the same for all",
+                    "arguments by name are mapped over axis 0: give it by its place, with None in in_axes"
+                    if named
+                    else f"give in_axes=({rest}) if it is the same for all",
                 )
                 break
 

@@ -63,11 +63,11 @@ def _begun(context: Context, statement: ast.stmt, scope: Scope, added: set[str])
     """
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         func = statement.value.func
-        reset = isinstance(func, ast.Attribute) and func.attr == "reset"
-        if reset and isinstance(func.value, ast.Name) and func.value.id in added:
-            value = scope.module.values.get(func.value)
+        metric = func.value if isinstance(func, ast.Attribute) and func.attr == "reset" else None
+        if isinstance(metric, ast.Name) and metric.id in added:
+            value = scope.module.values.get(metric)
             if value is not None and Kind.METRIC in kinds_of(context, value, scope):
-                yield func.value.id, True
+                yield metric.id, True
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return
     target, made = statement.targets[0], statement.value
@@ -80,8 +80,8 @@ def _begun(context: Context, statement: ast.stmt, scope: Scope, added: set[str])
         if _empty(given) or (isinstance(given, ast.Dict) and given.values and all(map(_empty, given.values))):
             yield one.id, False
         elif given is made and one.id in added:
-            metric = scope.module.values.get(made)
-            if isinstance(metric, Call) and Kind.METRIC in kinds_of(context, metric, scope):
+            call = scope.module.values.get(made)
+            if isinstance(call, Call) and Kind.METRIC in kinds_of(context, call, scope):
                 yield one.id, True
 
 

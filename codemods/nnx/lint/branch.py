@@ -17,7 +17,20 @@ from codemods.nnx.lint.static_flag import flag_roots, flags_of
 from codemods.nnx.lint.status import Grade, Status
 from codemods.nnx.lint.traced import original, root_param
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Changed, Comprehension, Const, Each, Free, Item, Loop, Param, Sequence, Unknown
+from codemods.nnx.values import (
+    Call,
+    Changed,
+    Comprehension,
+    Const,
+    Each,
+    Free,
+    Item,
+    Loop,
+    Mapping,
+    Param,
+    Sequence,
+    Unknown,
+)
 
 _WAYS = {
     "if": "use jnp.where, or jax.lax.cond (nnx.cond for functions of NNX objects)",
@@ -133,7 +146,8 @@ def _given(context: Context, place: ast.expr, function: FunctionFacts) -> bool:
             note = value.function.annotations.get(value.name)
             roots = tracing.roots if tracing is not None and note is None else ()
             if roots and all(value.name not in root.static and not root.partial for root in roots):
-                return any(root.transform in COMPILING for root in roots) and not _left_none(context, value)
+                compiled = any(root.transform in COMPILING for root in roots)
+                return compiled and not _left_none(context, value) and not _holds_several(context, value)
     return False
 
 
@@ -169,6 +183,19 @@ def _left_none(context: Context, param: Param) -> bool:
     """Say whether a caller may give None for a parameter."""
     given = [context.flow.argument(frame, param.name) for frame in context.flow.sites.entries(param.function)]
     return not given or any(one is None or one.value == Const(None) or isinstance(one.value, Param) for one in given)
+
+
+def _holds_several(context: Context, param: Param) -> bool:
+    """Say whether a caller gives a list, a tuple or a dict for a parameter, as a cache for each layer."""
+    for frame in context.flow.sites.entries(param.function):
+        given = context.flow.argument(frame, param.name)
+        for one in context.sources.originals(given) if given is not None else ():
+            value = one.value
+            while isinstance(value, Changed):
+                value = value.before
+            if isinstance(value, Sequence | Mapping | Comprehension):
+                return True
+    return False
 
 
 def _asks_for_none(context: Context, function: FunctionFacts, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -17,9 +18,9 @@ from codemods.nnx.lint.loop_arguments import swapped
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.made_records import changed_fields, fields_given, record_fields
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.lint.places import error_wanted, foreign, shown
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Const, Item, Mapping, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Function, Item, Mapping, Param, Sequence, Unknown, Value
 
 _GROWING = frozenset({"jax.numpy.append", "jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack"})
 _WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
@@ -35,7 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         free = body.free
         index = 1 if word == "fori_loop" else 0
-        if free is None or len(free) <= index or body.function.generator:
+        if free is None or len(free) <= index or body.function.generator or error_wanted(context, body.event):
             continue
         if word == "fori_loop" and swapped(body, free):
             continue  # NNX866 says so
@@ -62,6 +63,14 @@ def _check(context: Context) -> Iterator[Finding]:
             if value is not None:
                 problem = _problem(context, body, carry, init, value)
                 problem = problem or other_width(context, body, init, value)
+            helper = _helper(context, body, carry, returned if value is None else value) if not problem else None
+            if helper is not None:
+                given = helper.returned
+                if value is None:  # the helper gives the output of the scan, too
+                    pair = isinstance(given, Sequence) and len(given.items) == 2
+                    given = given.items[0] if pair and isinstance(given, Sequence) else Const(None)
+                if not isinstance(given, Const):
+                    problem = _problem(context, helper, helper.carry, init, given)
             if problem:
                 yield finding(
                     RULE.code,
@@ -73,6 +82,59 @@ def _check(context: Context) -> Iterator[Finding]:
                     else "give the first carry the shape and type that the body returns, or cast the result",
                 )
                 break
+
+
+@dataclass(frozen=True, eq=False)
+class _Helper(Body):
+    """A function that a body gives its carry to, and whose result it returns as the next one.
+
+    Attributes:
+        carry: the parameter that gets the carry.
+        known: what is known of the others.
+        returned: what the function returns.
+    """
+
+    carry: Param
+    known: dict[Value, Array]
+    returned: Value
+
+
+def _helper(context: Context, body: Body, carry: Param, value: Value) -> _Helper | None:
+    """Return the function whose result a body returns: ``return push(carry, x)``; None if there is none."""
+    if not isinstance(value, Call) or value.starred or any(name is None for name, _ in value.keywords):
+        return None
+    scope = body.function.scope
+    found = context.flow.resolve(context.flow.here(value.callee, scope))
+    callees = context.flow.calls.callables(found) if isinstance(found.value, Function | Attr) else []
+    function = callees[0].function if len(callees) == 1 else None
+    if function is None or function is body.function or function.generator or function.decorators:
+        return None
+    if len(function.returns) != 1 or function.vararg is not None or callees[0].args:
+        return None
+    method = callees[0].receiver is not None
+    if method and not (isinstance(found.value, Attr) and found.value.name == function.name):
+        return None
+    names = list(function.params)[int(method) : function.positional]
+    given = dict(zip(names, value.args, strict=False)) | {name: one for name, one in value.keywords if name}
+    takes = [name for name, one in given.items() if one is carry]
+    if len(takes) != 1 or takes[0] not in function.params:
+        return None
+    arrays = Arrays(context, _given(context, body, {}))
+    params = function.params
+    known: dict[Value, Array] = {
+        params[name]: arrays.of(one, scope) for name, one in given.items() if name in params and name != takes[0]
+    }
+    return _Helper(
+        body.event,
+        body.loop,
+        body.role,
+        callees[0],
+        body.count,
+        body.init,
+        params[takes[0]],
+        known,
+        function.returns[0],
+    )
 
 
 def _something(init: Bound, carry: Param, body: Body) -> bool:
@@ -483,6 +545,8 @@ def _fields(context: Context, body: Body, carry: Param, init: Bound, fields: lis
 
 def _given(context: Context, body: Body, given: dict[Value, Array]) -> dict[Value, Array]:
     """Return what is known of the parameters: the carry, the counter, and the slice of a scan."""
+    if isinstance(body, _Helper):
+        return {**body.known, **given}
     free = body.free or []
     params = body.function.params
     if last(body.loop) == "fori_loop":

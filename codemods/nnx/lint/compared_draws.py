@@ -208,7 +208,7 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
         return True
     if SAME.search(last_word(use.node)) and _seeded_apart(context, use):
         return True
-    if isinstance(loop, ast.For) and _of_settings(context, use, loop):
+    if isinstance(loop, ast.For) and (_of_settings(context, use, loop) or _of_arguments(use, loop)):
         return True
     if in_script(use.event.scope) and any(_RESTORING.search(last_word(n.func).lower()) for n in _calls(loop)):
         return True  # the same for each checkpoint
@@ -251,6 +251,19 @@ def _of_settings(context: Context, use: Use, loop: ast.For) -> bool:
     if any(_LEARNT.search(name.lower()) for name in names_in(loop)):
         return False
     return any(last_word(call.func) == "append" for call in _calls(loop))
+
+
+_COMMAND_LINE = frozenset({"args", "opts", "flags", "FLAGS", "cli_args"})
+
+
+def _of_arguments(use: Use, loop: ast.For) -> bool:
+    """Say whether a loop goes through values of one option of the command line and hands each to the call: the same
+    numbers for each, so that what comes of them can be compared."""
+    if not use.helper or not isinstance(loop.iter, ast.Attribute) or last_word(loop.iter.value) not in _COMMAND_LINE:
+        return False
+    if any(_LEARNT.search(name.lower()) for name in names_in(loop.iter)) or "seed" in loop.iter.attr:
+        return False
+    return any(names_in(loop.target) & names_in(given) for given in _given(use) if given is not use.node)
 
 
 _PREDICTING = pattern(r"(^|_)(predict\w*|infer\w*|encode\w*|embed\w*)(_|$)")

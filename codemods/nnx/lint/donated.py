@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import calls_of, option, skipped
-from codemods.nnx.lint.begun import same_first
+from codemods.nnx.lint.begun import begun, made_first, same_first
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.donated_clone import clone_read
@@ -18,14 +18,16 @@ from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.same_arrays import second_name
-from codemods.nnx.lint.shared_parts import shares
+from codemods.nnx.lint.shared_parts import arrays_of, in_record, shares
 from codemods.nnx.lint.syntax import constant, innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Mapping, Param, Value
 
-_METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", "devices"}
+# beside what arrays tell of themselves, what objects of several arrays hold of other things by custom
+_METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", "devices", "attrs", "metadata",
+                                 "apply_fn", "tx"}  # fmt: skip
 
 
 #: Functions of these names give numbers, for which no donated memory is of use: JAX leaves it as it is.
@@ -257,8 +259,12 @@ def _other_name(
         return True
     if not isinstance(value, Loop):
         return False
-    if isinstance(found, Loop) and found.node is value.node:  # bound anew later in the round
+    bound_anew = isinstance(found, Loop) and found.node is value.node  # later in the round
+    if isinstance(found, Loop) and bound_anew:
         found = found.before
+    if found is not None and (inside(read, value.node) or not bound_anew):
+        if shares(found, value) or in_record(context, found, value.before, event.scope):
+            return True
     if isinstance(value.before, Call | Item | Mapping | Param) and found is value.before:
         return True
     return isinstance(found, Item | Param) and same_first(context, given, read, event.scope)
@@ -333,10 +339,24 @@ def _kept_first(context: Context, event: CallEvent, node: ast.Attribute | ast.Su
             and _key(one) != _key(node)
             and ast.dump(one.value) == ast.dump(node.value)
             and one not in harmless
-            and same_first(context, node, one, event.scope)
+            and (same_first(context, node, one, event.scope) or _part_first(context, node, one, event.scope))
         ),
         None,
     )
+
+
+def _part_first(context: Context, node: ast.expr, other: ast.expr, scope: Scope) -> bool:
+    """Say whether an attribute has kept a part of another one, as the constructor made both."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    part = begun(context, other, scope)
+    whole = arrays_of(part.value) if part is not None else None
+    first = whole.base if isinstance(whole, Attr) and whole.name == node.attr else None
+    if not isinstance(first, Param) or first is not first.function.self_param or first.function.name != "__init__":
+        return False
+    stores = [one for one in context.flow.fields.stores().get(node.attr, ()) if one.scope is first.function.scope]
+    value = scope.module.values.get(node)
+    return len(stores) == 1 and isinstance(value, Attr) and made_first(context, value, node) is not None
 
 
 def _same_place(node: ast.AST, place: ast.Attribute | ast.Subscript) -> bool:

@@ -1,19 +1,21 @@
-"""Branches of jax.lax.switch that are drawn by a number past the last one."""
+"""Branches of jax.lax.switch that are chosen by a number past the last one; part of NNX847."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Call, Const, Sequence, Star, Unknown, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Const, Item, Mapping, Sequence, Star, Unknown, Value
 
 
-def past_branches(context: Context) -> Iterator[tuple[CallEvent, int]]:
-    """Yield the calls of ``switch`` whose drawn index may be too high, with the number of branches."""
+def past_branches(context: Context) -> Iterator[tuple[CallEvent, int, bool]]:
+    """Yield the calls of ``switch`` whose index is too high, with the number of branches and whether it is drawn."""
     for event, name in foreign(context, "switch"):
         if name != "jax.lax.switch" or event.value.starred:
             continue
@@ -23,8 +25,55 @@ def past_branches(context: Context) -> Iterator[tuple[CallEvent, int]]:
         branches = context.flow.resolve(context.flow.here(given, event.scope)).value
         if not isinstance(branches, Sequence) or any(isinstance(one, Star) for one in branches.items):
             continue
-        if _end(context, context.flow.here(index, event.scope), branches, event) > len(branches.items):
-            yield event, len(branches.items)
+        count, here = len(branches.items), context.flow.here(index, event.scope)
+        if _end(context, here, branches, event) > count:
+            yield event, count, True
+        elif _from_one(context, here, count):
+            yield event, count, False
+
+
+def _from_one(context: Context, index: Bound, count: int) -> bool:
+    """Say whether an index is counted from one up to the number of branches, on all ways and by all callers."""
+    numbers: set[int] = set()
+    for source in context.sources.originals(index):
+        found = _numbers(context, source)
+        if not found:
+            return False
+        numbers |= found
+    return bool(numbers) and min(numbers) >= 1 and max(numbers) == count
+
+
+def _numbers(context: Context, source: Bound) -> set[int]:
+    """Return the numbers that a value may be: one, any of a dict, or that of a member of an enumeration."""
+    value = source.value
+    if isinstance(value, Const):
+        return {value.value} if type(value.value) is int else set()
+    if isinstance(value, Item):
+        table = context.flow.follow(source, value.base).value
+        items = [one.value if isinstance(one, Const) else None for _, one in table.items] if _dict(table) else []
+        known = {one for one in items if type(one) is int}
+        return known if len(known) == len(items) else set()
+    return _counted(context, value.node) if isinstance(value, Call) and last_word(value.node.func) == "auto" else set()
+
+
+def _dict(value: Value) -> TypeGuard[Mapping]:
+    return isinstance(value, Mapping)
+
+
+def _counted(context: Context, auto: ast.Call) -> set[int]:
+    """Return the number of a member of an enumeration that ``auto()`` counts, which begins with one."""
+    scope = context.bodies.home(auto)
+    for owner in scope.module.source.of_type(ast.ClassDef) if scope is not None else ():
+        number = 0
+        for one in owner.body if any(last_word(base) == "IntEnum" for base in owner.bases) else ():
+            value = one.value if isinstance(one, ast.Assign) else None
+            if isinstance(value, ast.Constant) and type(value.value) is int:
+                number = max(number, value.value)
+            elif isinstance(value, ast.Call) and last_word(value.func) == "auto":
+                number += 1
+                if value is auto:
+                    return {number}
+    return set()
 
 
 def _end(context: Context, index: Bound, branches: Sequence, event: CallEvent) -> int:

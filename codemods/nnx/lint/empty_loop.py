@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
@@ -32,7 +33,7 @@ def _check(context: Context) -> Iterator[Finding]:
         )
         if first is None and behind is not None:
             first = _given(context, event, behind)
-        if first is not None and behind is not None and first > behind:
+        if first is not None and behind is not None and first > behind and not _meant(event):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -61,6 +62,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         begun = context.sources.originals(context.flow.here(init, event.scope))
         carry = asked[0].function.params[params[0]]
+        if _meant(event):
+            continue
         if begun and all(_Begun(context, asked[0].function, carry, one).truth(condition) is False for one in begun):
             yield finding(
                 RULE.code,
@@ -72,6 +75,27 @@ def _check(context: Context) -> Iterator[Finding]:
                 if asked[0].function.scope.module is event.scope.module
                 else [],
             )
+
+
+_NO_ROUNDS = pattern(
+    r"#.*\b((0|zero|no|without)[- ](any )?(iterations?|rounds?|trips?|steps?)|degenerate)\b", re.IGNORECASE
+)
+
+
+def _meant(event: CallEvent) -> bool:
+    """Say whether a comment beside a loop, or above it or its function, says that it has no round: such a case is
+    looked at on purpose."""
+    source = event.scope.module.source
+    function = event.scope.function
+    starts = [event.statement.lineno, *([function.node.lineno] if function is not None else [])]
+    lines = [*range(event.statement.lineno, (event.statement.end_lineno or event.statement.lineno) + 1)]
+    for start in starts:
+        lines.append(start)
+        above = start - 1
+        while above > 0 and source.line(above).lstrip().startswith("#"):
+            lines.append(above)
+            above -= 1
+    return any(_NO_ROUNDS.search(source.line(number)) for number in lines)
 
 
 _STOPPED = pattern(r"(^|_)(converged|convergence|stop|should_stop|stopping|finished|done)(_|$)")

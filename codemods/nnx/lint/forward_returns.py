@@ -12,6 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.forward_advantages import carry_names, forward_advantages, forward_scans
 from codemods.nnx.lint.places import callers_of, each, in_test
 from codemods.nnx.lint.syntax import argument, names_in, operands
+from codemods.nnx.lint.turned_results import turned_results
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -27,6 +28,7 @@ _TURNING = frozenset({"flip", "flipud", "reversed"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _turned(context)
     told: set[ast.AST] = set()
     for scope, node, help in (*forward_advantages(context), *_by_name(context), *_loops(context)):
         if node not in told:
@@ -38,6 +40,12 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the sum begins at the first step: each step gets what came before it, not what is still to come",
                 help,
             )
+
+
+def _turned(context: Context) -> Iterator[Finding]:
+    for scope, node, help in turned_results(context):
+        words = "what the scan gives is in another order than this: the first step gets what belongs to the last one"
+        yield finding(RULE.code, scope, node, words, help)
 
 
 def _by_name(context: Context) -> Iterator[tuple[Scope, ast.AST, str]]:
@@ -194,11 +202,13 @@ def gae(rewards, values, gamma, lam):
 RULE = lint_rule(
     "NNX931",
     "forward-returns",
-    "returns or advantages are summed up from the first step on",
+    "returns or advantages are summed up from the first step on, or turned round against what they belong to",
     why="""\
 The return of a step is the sum of the rewards that come after it, and generalized advantages are summed alike: the sum
 has to begin at the last step, by `jax.lax.scan(..., reverse=True)`. From the first step on, each action is judged by
 what came before it. The rule goes by the names of functions and of what is summed up, and leaves running sums alone.
+With `reverse=True` each output stands in the place of its input: turned round, the first step gets that of the last.
+Of inputs that are turned round the outputs are so, too, and have to be turned back before they meet `values`.
 """,
     source="Schulman et al. 2016, equation 16; measured: the first step gets its own reward alone",
     severity="error",

@@ -197,6 +197,8 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
         names = [name for _, name in changes]
         if any(names.count(name) > 1 for name in names) and _tries(context, function):
             continue  # what is put in for a call, and put back
+        if _taken_back(context, function, base):
+            continue
         node, name = min(changes, key=_first)
         yield finding(
             RULE.code,
@@ -210,6 +212,20 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 if other is not node
             ],
         )
+
+
+def _taken_back(context: Context, function: FunctionFacts, base: str) -> bool:
+    """Say whether a body sets an attribute of an object for the methods that it calls, and then takes it back to None:
+    it hands values over within one compilation."""
+    stores = [
+        (node, target.attr)
+        for node in context.bodies.nodes(function.scope)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute) and ast.unparse(target.value) == base
+    ]
+    cleared = [(n.lineno, name) for n, name in stores if isinstance(n.value, ast.Constant) and n.value.value is None]
+    return any(n.lineno < line and name == other for line, other in cleared for n, name in stores)
 
 
 def _first(change: tuple[ast.stmt, str]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Unknown, Value
 
@@ -52,7 +52,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if event.node not in seen and mentions(sharp, names):
                 if _masked(context, sharp, event, names):
                     continue
-                if _only_compared(context, event) or beside_loss(context, function, event.node):
+                if _no_slope(event) or beside_loss(context, function, event.node):
                     continue
                 if sharp is not event.node and asked_before(context, function, event):
                     continue
@@ -94,20 +94,58 @@ def _masked(context: Context, sharp: ast.expr, event: CallEvent, names: set[str]
     return isinstance(inner, ast.Call) and last_word(inner.func) == "where" and len(inner.args) == 3
 
 
-def _only_compared(context: Context, event: CallEvent) -> bool:
-    """Say whether what is guarded is only compared with something, which has no gradient."""
-    statement, function = event.statement, event.scope.function
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or function is None:
+def _no_slope(event: CallEvent) -> bool:
+    """Say whether what a call gives only goes into comparisons and into what has no derivative, as ``ceil``, also by
+    way of variables: no gradient comes back to it."""
+    function = event.scope.function
+    if function is None:
         return False
-    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
-        return False
-    name = statement.targets[0].id
-    reads = {n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name}
-    compared = {
-        side for n in ast.walk(function.node) if isinstance(n, ast.Compare) for side in (n.left, *n.comparators)
-    }
-    loads = {n for n in reads if isinstance(n.ctx, ast.Load)}
-    return bool(loads) and loads <= compared
+    steep = {*_sloped(function.node)}
+    makers = [n for n in ast.walk(function.node) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    pending: list[ast.AST] = [event.node]
+    names: set[str] = set()
+    while pending:
+        node = pending.pop()
+        if node not in steep:
+            continue
+        maker = next((one for one in makers if one.value is not None and inside(node, one.value)), None)
+        targets = maker.targets if isinstance(maker, ast.Assign) else [maker.target] if maker is not None else []
+        if len(targets) != 1 or not isinstance(targets[0], ast.Name) or len(names) > _VARIABLES:
+            return False
+        name = targets[0].id
+        if name in names:
+            continue
+        names.add(name)
+        loads = [
+            n for n in ast.walk(function.node)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        ]  # fmt: skip
+        if not loads:
+            return False
+        pending += loads
+    return True
+
+
+_VARIABLES = 8  # through how many of them a value is followed
+
+
+def _sloped(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes through which a gradient may come: not those of what is compared, or rounded to whole numbers."""
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        yield one
+        if isinstance(one, ast.Compare):
+            continue
+        if isinstance(one, ast.Call) and (last_word(one.func) in _FLAT or _to_whole(one)):
+            continue
+        pending += ast.iter_child_nodes(one)
+
+
+def _to_whole(call: ast.Call) -> bool:
+    """Say whether a call casts to whole numbers or truth values: ``x.astype(jnp.int32)``."""
+    kind = call.args[0] if call.args else None
+    return last_word(call.func) == "astype" and kind is not None and last_word(kind).startswith(("int", "uint", "bool"))
 
 
 def _epsilons(context: Context, behind: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]]) -> Iterator[Finding]:
@@ -116,7 +154,7 @@ def _epsilons(context: Context, behind: dict[FunctionFacts, list[tuple[CallEvent
     for function, names in Reach(context, behind).functions():
         for event, divisor in behind.get(function, ()):
             if event.node not in seen and mentions(event.node.args[0], names):
-                if beside_loss(context, function, event.node):
+                if _no_slope(event) or beside_loss(context, function, event.node):
                     continue
                 seen.add(event.node)
                 yield finding(

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.left_out_objects import gives, of_left_out_object
 from codemods.nnx.lint.names import HOST_FUNCTIONS, HOST_MODULES
-from codemods.nnx.lint.places import position, traced_bodies, traced_calls
+from codemods.nnx.lint.places import traced_bodies, traced_calls
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Call, Const, Free, Param, Ref, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Ref, Value
 
 _PATHS = frozenset({"pathlib.Path"})
 _ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "unlink"})
@@ -49,11 +50,13 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if name in _WRITING and _cached(context, event.scope):
             continue  # a file that is made where it cannot be read
-        if name in _OPENING and not _compiled_itself(context, event.scope):
+        if (name in _OPENING or called.startswith("pathlib.Path(...).")) and not _compiled_itself(context, event.scope):
             continue  # a file that is written deep within calls: whoever got there had values
         if _goes_on(context, event) or _seeded(context, event, name) or _labels(context, event):
             continue
         if context.taint.never(event.node, event.scope) or _unused(context, event):
+            continue
+        if of_left_out_object(context, event.scope):
             continue
         if "random" in name and (
             _plays(context, event.scope) or _names(event) or _other_way(context, event) or _starts(context, event)
@@ -279,7 +282,7 @@ def _given_by_all(context: Context, event: CallEvent) -> bool:
         for one in context.flow.sites.callers(function)
         if one.scope.function in context.traced or context.traced.known[function].roots
     ]
-    return bool(callers) and any(all(_gives(one, function.params[name]) for one in callers) for name in names)
+    return bool(callers) and any(all(gives(one, function.params[name]) for one in callers) for name in names)
 
 
 def _missing(test: ast.expr, arm: str) -> str:
@@ -292,15 +295,6 @@ def _missing(test: ast.expr, arm: str) -> str:
         return ""
     wanted = {ast.Is: "body", ast.IsNot: "orelse"}.get(type(test.ops[0]))
     return test.left.id if arm == wanted else ""
-
-
-def _gives(event: CallEvent, param: Param) -> bool:
-    """Say whether a call gives something for a parameter, which is not known to be None."""
-    method = int(param.function.binding in {"instance", "class"} and isinstance(event.node.func, ast.Attribute))
-    node = argument(event.node, position(param) - method, param.name)
-    if node is None:
-        return event.value.starred
-    return not (isinstance(node, ast.Constant) and node.value is None)
 
 
 def _once_in_a_run(context: Context, event: CallEvent) -> bool:

@@ -12,9 +12,9 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import foreign, in_test, written
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Item, Mapping, Sequence, Value
+from codemods.nnx.values import Call, Changed, Comprehension, Const, Each, Item, Mapping, Sequence, Value, of_display
 
 _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves"})
 _FLATTEN = frozenset({"jax.tree.flatten", "jax.tree_util.tree_flatten"})
@@ -96,7 +96,11 @@ def _inserted(context: Context, node: ast.expr, scope: Scope, depth: int, whole:
 def _names(context: Context, node: ast.expr, scope: Scope) -> _Keys | None:
     """Return the strings that a list or tuple is written of; None if it is another value."""
     value = scope.module.values.get(node)
-    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+    return _strings(context.flow.resolve(context.flow.here(value, scope)).value) if value is not None else None
+
+
+def _strings(found: Value) -> _Keys | None:
+    """Return the strings of a list or tuple; None for another value."""
     if not isinstance(found, Sequence) or len(found.items) < 2:
         return None
     names = [one.value for one in found.items if isinstance(one, Const) and isinstance(one.value, str)]
@@ -148,16 +152,37 @@ def _keys_of(context: Context, bound: Bound, built: bool = False) -> _Keys | Non
         built: whether one counts that a transformation may have rebuilt, with its keys sorted.
     """
     found: set[_Keys] = set()
-    for source in context.sources.originals(bound):
-        if not isinstance(source.value, Mapping):
+    sources = [*context.sources.originals(bound)]
+    together = _put_together(context, bound, sources)
+    if together is not None:
+        traced = context.traced.get(sources[0].frame.function) if sources[0].frame is not None else None
+        return together if built or traced is None else None
+    for source in sources:
+        if not isinstance(source.value, Mapping | Comprehension | Call):
             return None
         if not built and source.frame is not None and context.traced.get(source.frame.function) is not None:
             return None  # what jit gives back has its keys sorted
-        keys = [key.value for key, _ in source.value.items if isinstance(key, Const) and isinstance(key.value, str)]
-        if len(keys) != len(source.value.items):
+        keys = _display_keys(context, source)
+        if keys is None:
             return None
-        found.add(tuple(keys))
+        found.add(keys)
     return found.pop() if len(found) == 1 else None
+
+
+def _display_keys(context: Context, source: Bound) -> _Keys | None:
+    """Return the keys of a dict that is written out, or made for each of some names."""
+    value = source.value
+    if isinstance(value, Mapping):
+        keys = [key.value for key, _ in value.items if isinstance(key, Const) and isinstance(key.value, str)]
+        return tuple(keys) if len(keys) == len(value.items) else None
+    over: Value | None = None
+    if isinstance(value, Call):  # dict(zip(NAMES, values)), which is as good as what it copies
+        pairs = last_word(value.node.func) == "zip" and len(value.args) == 2 and not value.starred
+        over = value.args[0] if pairs else None
+    elif isinstance(value, Comprehension) and isinstance(value.loop, ast.comprehension) and not value.loop.ifs:
+        each = of_display(value.key) if value.key is not None else None
+        over = each.base if isinstance(each, Each) and each.loop is value.loop else None
+    return _strings(context.flow.follow(source, over).value) if over is not None else None
 
 
 def _leafwise(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Keys | None:
@@ -193,11 +218,15 @@ def _leaf_keys(context: Context, bound: Bound, seen: set[Bound]) -> _Keys | None
         seen: those that are asked about already, which are made like it.
     """
     found: set[_Keys] = set()
-    for source in context.sources.originals(bound):
+    sources = [*context.sources.originals(bound)]
+    together = _put_together(context, bound, sources)
+    if together is not None:
+        return tuple(sorted(together))
+    for source in sources:
         if source in seen:
             continue
         seen.add(source)
-        keys = _keys_of(context, source, built=True) if isinstance(source.value, Mapping) else None
+        keys = _display_keys(context, source)
         if keys is None:
             like = _like(context, source)
             if like is None:
@@ -208,6 +237,70 @@ def _leaf_keys(context: Context, bound: Bound, seen: set[Bound]) -> _Keys | None
         if keys is not None:
             found.add(tuple(sorted(keys)))
     return found.pop() if len(found) == 1 else None
+
+
+def _put_together(context: Context, bound: Bound, sources: list[Bound]) -> _Keys | None:
+    """Return the keys of a dict whose entries one body assigns: ``for name in NAMES: params[name] = ...``.
+
+    Args:
+        context: the analysis.
+        bound: the dict.
+        sources: what it comes from; all of it are the first dict and its assignments.
+
+    Returns:
+        The keys in the order of their insertion; None for another value.
+    """
+    frame = sources[0].frame if sources else None
+    first = [one.value for one in sources if isinstance(one.value, Mapping)]
+    changes = [one.value.node for one in sources if isinstance(one.value, Changed)]
+    if len(first) != 1 or len(changes) + 1 != len(sources):
+        return None
+    if len({one.frame.function if one.frame is not None else None for one in sources}) != 1:
+        return None
+    if not changes:  # one after the other
+        value = context.flow.resolve(bound).value
+        while isinstance(value, Changed):
+            changes.append(value.node)
+            value = value.before
+        if not changes or value is not first[0]:
+            return None
+    key = changes[0].slice if isinstance(changes[0], ast.Subscript) else changes[0]
+    scope = frame.function.scope if frame is not None else context.bodies.module_scope(key)
+    names = [one.value if isinstance(one, Const) else None for one, _ in first[0].items]
+    for node in sorted(changes, key=lambda n: getattr(n, "lineno", 0)):
+        assigned = _assigned(context, node, scope) if scope is not None and isinstance(node, ast.Subscript) else None
+        if assigned is None:
+            return None
+        names += [name for name in assigned if name not in names]
+    keys = [name for name in names if isinstance(name, str)]
+    return tuple(keys) if len(keys) == len(names) else None
+
+
+def _assigned(context: Context, node: ast.Subscript, scope: Scope) -> _Keys | None:
+    """Return the keys for which ``d[key] = ...`` is evaluated, in a loop over names or outside of one."""
+    if isinstance(node.slice, ast.Constant):
+        return (node.slice.value,) if isinstance(node.slice.value, str) else None
+    if not isinstance(node.slice, ast.Name):
+        return None
+    for loop in context.bodies.nodes(scope):
+        if not isinstance(loop, ast.For) or not inside(node, loop):
+            continue
+        over = _gone_through(loop.target, loop.iter, node.slice.id)
+        if over is not None:
+            return _names(context, over, scope)
+    return None
+
+
+def _gone_through(target: ast.expr, over: ast.expr, name: str) -> ast.expr | None:
+    """Return what one variable of a loop goes through: of ``for i, (name, size) in ...`` nothing that is known."""
+    if isinstance(target, ast.Name):
+        return over if target.id == name else None
+    if not isinstance(target, ast.Tuple) or not isinstance(over, ast.Call):
+        return None
+    places = [i for i, one in enumerate(target.elts) if isinstance(one, ast.Name) and one.id == name]
+    word = last_word(over.func)
+    place = places[0] - int(word == "enumerate") if places else -1
+    return over.args[place] if word in {"zip", "enumerate"} and 0 <= place < len(over.args) else None
 
 
 def _like(context: Context, source: Bound) -> Bound | None:

@@ -30,7 +30,7 @@ from codemods.nnx.lint.syntax import argument, constant, inside, names_in
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Class, Const, Free, Item, Loop, Param, Sequence, Value
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 _ORDERED = {"choice": "a", "permutation": "x", "shuffle": "x"}  # the parameter that takes what is put into an order
@@ -213,7 +213,7 @@ def _of_key(
             if parts:
                 yield Reuse(scope, use.event.node, parts, "split the key into as many as there are rounds")
             continue
-        if _unread_parts(use):
+        if _unread_parts(use) or _begins_cache(context, use):
             continue
         if loops or _in_each_round(context, use) or _handed_on(context, use):
             yield Reuse(
@@ -222,6 +222,27 @@ def _of_key(
                 f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
                 weak=bool(loops) and all(weak_round(context, use, loop) for loop in loops),
             )
+
+
+_CACHE = pattern(r"(^|_)(kv_?)?caches?$")
+_CONSTANT = frozenset({"zeros", "ones", "full", "empty", "constant", "zeros_like", "zeros_init", "ones_init"})
+_DRAWS = frozenset({"normal", "uniform", "truncated_normal", "bernoulli", "randint", "categorical", "lecun_normal"})
+
+
+def _begins_cache(context: Context, use: Use) -> bool:
+    """Say whether a class of the project that is named for a cache makes one, and all that it knows to fill one with is
+    a constant: no numbers are drawn."""
+    func, targets = use.event.node.func, getattr(use.event.statement, "targets", [])
+    if not use.helper or not isinstance(func, ast.Attribute) or len(targets) != 1:
+        return False
+    if not _CACHE.search(last_word(targets[0]).lower()) or not last_word(func.value).lower().endswith("cache"):
+        return False
+    value = use.event.scope.module.values.get(func.value)
+    found = context.flow.resolve(context.flow.here(value, use.event.scope)).value if value is not None else None
+    if not isinstance(found, Class):
+        return False
+    words = {last_word(n) for n in ast.walk(found.facts.node) if isinstance(n, ast.Attribute | ast.Name)}
+    return bool(words & _CONSTANT) and not words & _DRAWS
 
 
 def _unread_parts(use: Use) -> bool:
@@ -273,7 +294,8 @@ def _timed(context: Context, scope: Scope) -> bool:
             return False
         function = around.function
         bench = function is not None and bool(_BENCH.search(function.name.lower()))
-        if _CLOCKS.intersection(names) or (bench and "time" in names):
+        ready = "block_until_ready" in names  # the clock is for what was computed, and no date
+        if _CLOCKS.intersection(names) or ((bench or ready) and "time" in names):
             return not any(
                 _FITTING.search(last_word(n.func).lower()) for n in ast.walk(around.node) if isinstance(n, ast.Call)
             )

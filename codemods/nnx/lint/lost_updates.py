@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.dropped_state import unwritten_parameters
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, position, taken
 from codemods.nnx.lint.syntax import argument, names_in, outermost_loop
@@ -146,6 +147,8 @@ def _not_put_back(context: Context) -> Iterator[Finding]:
             continue
         if not _of_model(context, event, given.id) or _used(function.node, given.id):
             continue
+        if event.node in context.shared(_told):
+            continue
         yield finding(
             RULE.code,
             event.scope,
@@ -153,6 +156,11 @@ def _not_put_back(context: Context) -> Iterator[Finding]:
             f"`{given.id}` never gets back into the model, which stays as it was",
             f"call nnx.update(model, {given.id}) after it",
         )
+
+
+def _told(context: Context) -> frozenset[ast.Call]:
+    """Return the updates of parameters of which NNX811 says that they are never written back."""
+    return frozenset(event.node for event, _, _ in unwritten_parameters(context))
 
 
 def _of_model(context: Context, event: CallEvent, name: str) -> bool:

@@ -37,13 +37,13 @@ _ENTRIES = 100  # how many changes of one container are looked at
 _SHOWN = 40  # how long a text messages may show
 
 
-def uneven(context: Context, event: CallEvent, place: int) -> str:
+def uneven(context: Context, event: CallEvent, argument: Value) -> str:
     """Say how the leaves of a mapped argument differ in their first axes, whatever the numbers are.
 
     Args:
         context: the analysis.
         event: the call of what vmap made.
-        place: the position of the argument.
+        argument: the argument.
 
     Returns:
         Two of the leaves in words; empty if they agree, or that is not known.
@@ -51,7 +51,7 @@ def uneven(context: Context, event: CallEvent, place: int) -> str:
     function = event.scope.function
     if function is not None and function in context.shared(batched):
         return ""  # it is one of many that have an axis more
-    given = context.flow.resolve(context.flow.here(event.value.args[place], event.scope))
+    given = context.flow.resolve(context.flow.here(argument, event.scope))
     found = context.sources.originals(given)
     if len(found) > 1:  # what training makes of weights has their shapes
         found = OrderedSet(one for one in found if not _updated(context, one)) or found

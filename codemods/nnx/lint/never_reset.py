@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.fed_once import fed_once
 from codemods.nnx.lint.keys import varies
+from codemods.nnx.lint.metrics_mixed import mixed_metrics
 from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.lint.places import (
     callers_of,
@@ -42,6 +43,30 @@ def _check(context: Context) -> Iterator[Finding]:
         for _, name in foreign(context, "MultiMetric", "Average", "Accuracy", "Welford", everywhere=True)
     ):
         return
+    told: set[CallEvent] = set()
+    for event in _never_reset(context):
+        told.add(event)
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "the averages go over all rounds before as well: nothing ever resets the metric",
+            f"call {ast.unparse(receiver(event))}.reset() after it",
+        )
+    for event, last in mixed_metrics(context):
+        if event not in told:
+            one, other = ("evaluation", "training") if last == "test" else ("training", "evaluation")
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the averages of {one} go over the batches of {other} as well: nothing resets the metric between them",
+                f"call {ast.unparse(receiver(event))}.reset() before {one}",
+            )
+
+
+def _never_reset(context: Context) -> Iterator[CallEvent]:
+    """Yield the calls that read a metric which is never reset, in every epoch."""
     reset = _reset(context)
     if reset is None:
         return
@@ -54,13 +79,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if reset and not _others(context, event, callee.base, reset):
             continue
         if _goes_on(context, event, callee.base):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                "the averages go over all rounds before as well: nothing ever resets the metric",
-                f"call {ast.unparse(receiver(event))}.reset() after it",
-            )
+            yield event
 
 
 _STEPS = frozenset({"apply_gradients", "update"})
@@ -348,7 +367,7 @@ def _loops(context: Context, event: CallEvent, text: str) -> bool:
 RULE = lint_rule(
     "NNX892",
     "metric-never-reset",
-    "a metric is read after every epoch and never reset",
+    "a metric is read after every epoch and never reset, or not between training and evaluation",
     why="""\
 A metric sums up until `reset()` is called. Without it the numbers of an epoch are averages over all epochs so far: the
 curves are too smooth and too late, and evaluation mixes with training.

@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Const, Mapping
+from codemods.nnx.values import Const, Mapping, Ref
 
 _ATTENTION = "flax.nnx.MultiHeadAttention"
 _STORES = (b".decode = ", b"setattr(")
@@ -24,7 +24,9 @@ def _check(context: Context) -> Iterator[Finding]:
     if not layers:
         return
     texts = [module.source.data for module in context.project.modules]
-    if any(word in text for text in texts for word in (b"init_cache", b"cached_key")):
+    if any(b"cached_key" in text for text in texts):
+        return
+    if any(b"init_cache" in text for text in texts) and not _never_reached(context):
         return
     stored = any(word in text for text in texts for word in _STORES)
     for event, node in _decoding(context, layers, stored):
@@ -40,6 +42,33 @@ def _check(context: Context) -> Iterator[Finding]:
                 "nothing makes the cache that decoding needs: init_cache is never called",
                 "call init_cache(shape) of the layer before the first token",
             )
+
+
+def _never_reached(context: Context) -> bool:
+    """Say whether init_cache is called by methods alone that nobody names, of models that the project runs."""
+    functions: set[FunctionFacts] = set()
+    for event in context.bodies.named("init_cache"):
+        function = event.scope.function
+        if function is None or function.owner is None or function.name.startswith("__"):
+            return False
+        functions.add(function)
+    inside = {id(node) for function in functions for node in ast.walk(function.node)}
+    names = {"init_cache", *(function.name for function in functions)}
+    for module in context.project.modules:
+        source = module.source
+        named = [*((n, n.attr) for n in source.of_type(ast.Attribute)), *((n, n.id) for n in source.of_type(ast.Name))]
+        if any(name in names and id(node) not in inside for node, name in named):
+            return False
+        words = [one.value for one in source.of_type(ast.Constant) if isinstance(one.value, str)]
+        if any(name in word.replace(".", " ").split() for word in words for name in names):
+            return False  # getattr(model, "init_cache")
+    owners = {function.owner for function in functions}
+    return bool(owners) and any(
+        (event.scope.function is None or event.scope.function.owner is None)
+        and not isinstance(event.value.callee, Ref)
+        and owner_class(context, event.value.callee, event.scope) in owners
+        for event in context.project.calls()
+    )
 
 
 def _decoding(context: Context, layers: list[CallEvent], stored: bool) -> Iterator[tuple[CallEvent, ast.expr]]:

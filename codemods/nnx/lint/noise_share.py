@@ -1,4 +1,4 @@
-"""NNX790: noise whose share is that of its variance, where the signal's share has a root."""
+"""NNX790: noise or a signal whose share is that of its variance, where the other share has a root."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import at, bare, binary, is_number, operand
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import operands
+from codemods.nnx.lint.syntax import entry_word, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
 _NOISE = pattern(r"(^|_)(noise|noises|eps|epsilon)(_|\d|$)")
+_ALPHA = pattern(r"alpha|(^|_)a_?bar|(^|_)ab(_|$)")
 _ROOTS = frozenset({"jax.numpy.sqrt", "numpy.sqrt", "jax.lax.sqrt", "math.sqrt"})
 
 
@@ -41,6 +42,22 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"the shares of the variance are to add up to one: jnp.sqrt({text.strip('()')})",
                 )
                 break
+            share = _share(context, noise, signal, scope)
+            if share is not None and _of_alphas(share) and any(_noise(context, one, scope) for one in noise):
+                text = scope.module.source.text(share)
+                yield finding(
+                    RULE.code,
+                    scope,
+                    share,
+                    "the noise is scaled by a root and the signal is not: the variance is not kept",
+                    f"the shares of the variance are to add up to one: jnp.sqrt({text.strip('()')})",
+                )
+                break
+
+
+def _of_alphas(node: ast.expr) -> bool:
+    """Say whether a factor is called a share of a diffusion: ``(1 - dt) * x + sqrt(dt) * noise`` is a step of time."""
+    return any(_ALPHA.search(name.lower()) for name in (entry_word(node), last_word(node)))
 
 
 def _may_be_noisy(scope: Scope) -> bool:
@@ -107,10 +124,11 @@ def _noise(context: Context, node: ast.expr, scope: Scope) -> bool:
 RULE = lint_rule(
     "NNX790",
     "noise-share",
-    "noise scaled by its share of the variance, beside a signal scaled by the root of its share",
+    "noise or a signal scaled by its share of the variance, beside the other scaled by the root of its share",
     why="""\
 The forward process of a diffusion model keeps the variance: `sqrt(a) * x + sqrt(1 - a) * noise`. With `(1 - a) * noise`
-there is too little noise in between, so that the model learns other steps than those it is asked for when sampling.
+there is too little noise in between, and with `a * x` too little of the signal, so that the model learns other steps
+than those it is asked for when sampling.
 """,
     source="Ho et al. 2020, equation 4; measured: a standard deviation of 0.88 in the middle instead of 1",
     check=_check,

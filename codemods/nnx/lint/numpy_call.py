@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.left_out_objects import of_left_out_object
 from codemods.nnx.lint.names import NUMPY_ALLOWED, STATIC_RESULTS, last
 from codemods.nnx.lint.places import (
     callers_of,
@@ -49,17 +50,19 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _tables(context)
     yield from _buffers(context)
     for event, name in (*traced_calls(context, level=0), *differentiated_calls(context)):
-        if context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope):
-            continue
-        if name and name.startswith("numpy.") and (_on_host(context, event.scope) or _for_numpy(context, event)):
-            continue
-        if _converted_before(context, event):
-            continue
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
         if not (numpy or name.startswith(_HOST)) or (numpy and last(name) in NUMPY_ALLOWED):
             continue
+        if context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope):
+            continue
+        if numpy and (_on_host(context, event.scope) or _for_numpy(context, event)):
+            continue
+        if _converted_before(context, event):
+            continue
         arguments = [*event.node.args, *(k.value for k in event.node.keywords)]
         if any(context.taint.node_holds(argument, event.scope) for argument in arguments):
+            if of_left_out_object(context, event.scope):
+                continue
             yield finding(
                 RULE.code,
                 event.scope,

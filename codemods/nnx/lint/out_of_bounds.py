@@ -49,14 +49,16 @@ def _check(context: Context) -> Iterator[Finding]:
             "the last windows would go past the end: JAX lets them begin earlier, and gives the very last one again",
             "let the starts end with the last whole window: jnp.arange(n - size + 1)",
         )
-    for event, count in past_branches(context):
+    for event, count, drawn in past_branches(context):
         if not in_test(event.scope):
             yield finding(
                 RULE.code,
                 event.scope,
                 event.node,
                 f"the index may be past the last of {count} branches: JAX runs the last one instead",
-                "count branches from 0: maxval is their number, and is not drawn itself",
+                "count branches from 0: maxval is their number, and is not drawn itself"
+                if drawn
+                else "count branches from 0: the first one is never run",
             )
     for scope, node in each(context, ast.Subscript):
         if in_test(scope):

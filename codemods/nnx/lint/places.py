@@ -47,6 +47,20 @@ def only_tried(context: Context, tracing: Tracing) -> bool:
     return bool(calls) and not tracing.sites and all(context.bodies.guarded(event.node, event.scope) for event in calls)
 
 
+def error_wanted(context: Context, event: CallEvent) -> bool:
+    """Say whether a call, or every call of its function, stands in a ``try`` that goes on after errors, to show them.
+
+    Args:
+        context: the analysis.
+        event: the call.
+    """
+    if context.bodies.guarded(event.node, event.scope):
+        return True
+    function = event.scope.function
+    callers = context.flow.sites.callers(function) if function is not None else []
+    return bool(callers) and all(context.bodies.guarded(caller.node, caller.scope) for caller in callers)
+
+
 def traced_calls(context: Context, level: int = STAGED) -> Iterator[tuple[CallEvent, str]]:
     """Yield the calls in traced bodies with the full name of a foreign callee, which may be empty."""
     for function, _ in traced_bodies(context, level):

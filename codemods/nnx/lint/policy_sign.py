@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, shown
 from codemods.nnx.lint.policy_losses import made_by
-from codemods.nnx.lint.syntax import entry_word, inside, operands
+from codemods.nnx.lint.syntax import constant, entry_word, inside, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -27,7 +27,7 @@ _COSTS = pattern(
     needs=(b"cost", b"energ", b"minimi", b"tour", b"length_of", b"lengths_of"),
 )
 _REDUCING = frozenset({"mean", "sum"})
-_PICKING = frozenset({"take_along_axis", "log_prob", "log_softmax", "squeeze", "sum"})
+_PICKING = frozenset({"take_along_axis", "log_prob", "log_softmax", "logpdf", "squeeze", "sum"})
 _READS = ast.Name | ast.Attribute | ast.Subscript | ast.Call
 _DEPTH = 5
 
@@ -133,14 +133,40 @@ def _log_probability(context: Context, scope: Scope, node: ast.expr, depth: int 
     if isinstance(node, ast.Subscript):
         return _log_probability(context, scope, node.value, depth + 1)
     if isinstance(node, ast.Call) and last_word(node.func) in _PICKING:
-        if last_word(node.func) in {"log_prob", "log_softmax"}:
+        if last_word(node.func) in {"log_prob", "log_softmax", "logpdf"}:
             return True
         if last_word(node.func) == "sum":
-            return _of_one_hot(context, scope, node, depth)
+            return _of_one_hot(context, scope, node, depth) or _of_density(context, scope, node)
         given = [*node.args[:1], *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
         return any(_log_probability(context, scope, one, depth + 1) for one in given)
+    if _gaussian(node):
+        return True
     made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
     return made is not None and _log_probability(context, scope, made, depth + 1)
+
+
+def _of_density(context: Context, scope: Scope, node: ast.Call) -> bool:
+    """Say whether a call sums the logarithms of the densities of the parts of an action."""
+    method = isinstance(node.func, ast.Attribute) and not (node.args and last_word(node.func.value) in {"jnp", "np"})
+    summed = node.func.value if method and isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None
+    if isinstance(summed, ast.Name):
+        summed = made_by(context, summed, scope)
+    if isinstance(summed, ast.Call):
+        return last_word(summed.func) in {"log_prob", "logpdf"}
+    return summed is not None and _gaussian(summed)
+
+
+def _gaussian(node: ast.expr) -> bool:
+    """Say whether an expression is the logarithm of a Gaussian density: ``-0.5 * ((a - mean) / std) ** 2 - ...``."""
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        node = node.left
+    if not isinstance(node, ast.BinOp | ast.UnaryOp) or not ast.unparse(node).lstrip("(").startswith("-"):
+        return False
+    return any(
+        (isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow) and constant(n.right) == 2)
+        or (isinstance(n, ast.Call) and last_word(n.func) == "square")
+        for n in ast.walk(node)
+    )
 
 
 def _of_one_hot(context: Context, scope: Scope, node: ast.Call, depth: int) -> bool:

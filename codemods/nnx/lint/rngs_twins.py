@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.only_shapes import only_shapes
 from codemods.nnx.lint.owners import plain_module
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.nodes import last_word
@@ -40,6 +41,9 @@ def _check(context: Context) -> Iterator[Finding]:
             for earlier, other in known
             if _both(context, earlier, event) and _equal(earlier, event) and not _copied(context, other, layer)
         ]
+        if (twins or event.loops) and only_shapes(context, event.scope.function):
+            known.append((event, layer))
+            continue
         if twins:
             first = known[0][0]
             message = f"the same seed as in line {first.node.lineno}: the layers start with related weights and masks"
@@ -55,6 +59,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         layer = layers.get(event.node)
         if layer is None or not _constant(context, layer):
+            if only_shapes(context, function):
+                continue
             message = f"the same seed at every call of {shown(function)}: its layers start with equal weights"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
 
@@ -81,7 +87,7 @@ def _named_in_loop(context: Context) -> Iterator[Finding]:
         )
         callee = context.flow.follow(context.flow.here(given[0].value, given[0].scope), given[0].value.callee).value
         kind = class_kind(getattr(callee, "name", "")) if isinstance(callee, Ref) else None
-        if collected and kind is Kind.MODULE:
+        if collected and kind is Kind.MODULE and not only_shapes(context, event.scope.function):
             message = "the same seed in every round: the layers start with identical weights and masks"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
 

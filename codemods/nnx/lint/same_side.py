@@ -1,4 +1,4 @@
-"""NNX954: a generator whose loss asks for the same scores as that of its discriminator."""
+"""NNX954: a generator or a discriminator whose loss asks for the same scores where it needs opposite ones."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ _UPWARDS = pattern(
     re.I,
 )
 _FAKE = pattern(r"fake|(^|_)gen(_|$|erated)|synth|(^|_)samples?(_|$)", re.I)
+_MADE = pattern(r"fake|(^|_)gen(_|$|erated)", re.I)  # what is no name of points that are drawn in some space
 _HOMES = ("jax.numpy.", "jax.nn.", "flax.nnx.", "jax.lax.")
 _REDUCED = frozenset({"mean", "sum"})
 _RISING = frozenset({"softplus", "log_sigmoid", "sigmoid", "relu", "log", "exp", "tanh", "elu", "squeeze"})
@@ -70,6 +71,16 @@ def _check(context: Context) -> Iterator[Finding]:
         scores = reader.scores(function)
         own = [one for one in scores if reader.of_own(one.call)]
         if own:
+            alike = reader.alike(own)
+            if alike is not None and alike.scope.module in context.asked:
+                yield finding(
+                    RULE.code,
+                    alike.scope,
+                    alike.node,
+                    f"{shown(function)} pulls the scores of fakes where it pulls those of what is real: it learns no"
+                    " difference",
+                    "give the fakes the opposite label: zeros",
+                )
             pulls = reader.of_fakes(own)
             judges.setdefault(function.scope.module, set()).update(pulls)
         made = [one for one in scores if not reader.of_own(one.call) and reader.scores_own(one.call)]
@@ -151,6 +162,21 @@ class _Reader:
         if not fakes or not others:
             return set()
         return pulls if not pulls & {*others} and None not in others else {None}
+
+    def alike(self, scores: list[_Score]) -> _Given | None:
+        """Return the call that scores fakes, if they are pulled where all else is; None if that is not known."""
+        fakes = [one.call for one in scores if any(self._fake(given, _MADE) for given in self._inputs(one.call))]
+        pulls = {one.pull for one in scores}
+        if fakes and len(fakes) < len(scores) and len(pulls) == 1 and None not in pulls:
+            return fakes[0]
+        one = scores[0] if len(scores) == 1 and None not in pulls else None  # else a penalty beside the losses
+        return one.call if one is not None and any(map(self._joined, self._inputs(one.call))) else None
+
+    def _joined(self, given: _Given) -> bool:
+        """Say whether a batch is joined of fakes and of others, that have one label then."""
+        given = self._settled(given)
+        fakes = [self._fake(_Given(part, given.scope, given.params), _MADE) for part in _parts(given.node)]
+        return any(fakes) and not all(fakes)
 
     def _read(self, given: _Given, pull: _Pull | None, depth: int) -> list[_Score]:
         given = self._settled(given)
@@ -253,13 +279,17 @@ class _Reader:
 
     def _label(self, given: _Given) -> float | None:
         """Return the number that all labels are."""
-        node = self._settled(given).node
+        given = self._settled(given)
+        node = given.node
         number = constant(node)
         if isinstance(number, int | float):
             return float(number)
         if not isinstance(node, ast.Call):
             return None
         word = last_word(node.func)
+        if _parts(node):
+            numbers = {self._label(_Given(part, given.scope, given.params)) for part in _parts(node)}
+            return numbers.pop() if len(numbers) == 1 else None
         if word in {"zeros", "zeros_like", "ones", "ones_like"}:
             return 0.0 if word.startswith("zeros") else 1.0
         filled = constant(argument(node, 1, "fill_value")) if word in {"full", "full_like"} else None
@@ -324,14 +354,25 @@ class _Reader:
             return self._made_by(_Given(node.args[0], given.scope, given.params))
         return self._calls(given)
 
-    def _fake(self, given: _Given) -> bool:
+    def _fake(self, given: _Given, names: re.Pattern[str] = _FAKE) -> bool:
         """Say whether another model made an input, or its name says so."""
         maker = self._made_by(given)
         if maker is not None:
             return maker is not self._own
         node = self._settled(given).node
         named = [one for one in (node, given.node) if isinstance(one, ast.Name | ast.Attribute)]
-        return any(_FAKE.search(last_word(one)) is not None for one in named)
+        return any(names.search(last_word(one)) is not None for one in named)
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """Return the batches that an expression joins; none for others."""
+    if not isinstance(node, ast.Call) or last_word(node.func) not in {"concatenate", "concat", "vstack"}:
+        return []
+    axis = argument(node, 1, "axis")
+    if not node.args or (axis is not None and constant(axis) != 0):
+        return []
+    whole = node.args[0]
+    return whole.elts if isinstance(whole, ast.List | ast.Tuple) else []
 
 
 def _turned(pull: _Pull | None) -> _Pull | None:
@@ -366,11 +407,12 @@ def step(generator, critic, g_opt, c_opt, real, noise):
 RULE = lint_rule(
     "NNX954",
     "same-side",
-    "a generator that is trained to be told from what is real",
+    "a GAN whose losses ask for the same of fakes where they have to ask for opposites",
     why="""\
 The two networks of a GAN play against each other: what the loss of the discriminator pulls down, the scores of fakes,
 the loss of the generator has to pull up. With the same label, or the same sign, the generator learns to be recognised,
-and its samples leave the data, while both losses fall as if all were well.
+and its samples leave the data, while both losses fall as if all were well. A discriminator that gets one label for
+fakes and for what is real learns no difference between them.
 """,
     source="mlpack/mlpack#1933; measured: samples of data with mean 3 end at -3.5",
     check=_check,

@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.batch_loops import steps_of_loop
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import the_number
-from codemods.nnx.lint.places import foreign, written
+from codemods.nnx.lint.places import callers_of, foreign, position, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -77,35 +77,67 @@ _ROUNDS_OF_ALL = pattern(r"^(num|total|max|n|train|training|all|t)_?.*(steps|ite
 def _epochs(context: Context) -> Iterator[Finding]:
     """Yield the schedules whose steps are the epochs of a loop that updates several times in each."""
     for event, name in foreign(context, *_STEPS, _PIECES):
-        if not name.startswith("optax.") or _asked_by_epoch(event):
+        if not name.startswith("optax.") or _asked_by_epoch(context, event):
             continue
-        word, given = _counting(event, last(name))
-        counted = next((one for one in (entry_word(n) for n in _parts(context, given, event.scope)) if _epoch(one)), "")
-        if given is None or not counted:
-            continue
-        source = event.scope.module.source
-        loops: tuple[ast.For | ast.While, ...] = (*source.of_type(ast.For), *source.of_type(ast.While))
-        if any(_updates_within(context, loop, counted) for loop in loops):
-            yield finding(
-                RULE.code,
-                event.scope,
-                given,
-                f"`{word}` counts updates, of which there are several in each epoch: the schedule ends too early",
-                f"multiply it: {ast.unparse(given)} * steps_per_epoch",
-            )
+        for word, given in _counting(event, last(name)):
+            if given is not None and any(
+                _updates_within(context, loop, counted)
+                for counted, module in _counted(context, given, event.scope)
+                for loop in _loops(module)
+            ):
+                text = f"({ast.unparse(given)})" if isinstance(given, ast.BinOp) else ast.unparse(given)
+                part = "the warmup" if word == "warmup_steps" else "the schedule"
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    given,
+                    f"`{word}` counts updates, of which there are several in each epoch: {part} ends too early",
+                    f"multiply it: {text} * steps_per_epoch",
+                )
+                break  # the others are counted so, too
 
 
+def _loops(module: ModuleFacts) -> list[ast.For | ast.While]:
+    return [*module.source.of_type(ast.For), *module.source.of_type(ast.While)]
+
+
+def _counted(context: Context, given: ast.expr, scope: Scope) -> Iterator[tuple[str, ModuleFacts]]:
+    """Yield the names of the epochs that a count is, each with a module in which it has that name.
+
+    Those are the module of the schedule and, where a function makes it, those of its callers, with their arguments.
+    """
+    parts = _parts(context, given, scope)
+    counted = next((word for word in map(entry_word, parts) if _epoch(word)), "")
+    if counted:
+        yield counted, scope.module
+    function = scope.function
+    if function is None:
+        return
+    param = next((function.params[n.id] for n in parts if isinstance(n, ast.Name) and n.id in function.params), None)
+    if not counted and param is None:
+        return
+    for caller in callers_of(context, function)[:_CALLERS]:
+        if param is None:
+            yield counted, caller.scope.module
+        elif not caller.value.starred:
+            handed = argument(caller.node, position(param), param.name)
+            words = map(entry_word, _parts(context, handed, caller.scope))
+            yield from ((word, caller.scope.module) for word in words if _epoch(word))
+
+
+_CALLERS = 20
 _PIECES = "piecewise_constant_schedule"
 
 
-def _counting(event: CallEvent, word: str) -> tuple[str, ast.expr | None]:
-    """Return the argument of a schedule that counts steps, with its name."""
+def _counting(event: CallEvent, word: str) -> list[tuple[str, ast.expr | None]]:
+    """Return the arguments of a schedule that count steps, with their names."""
     if word != _PIECES:
         place, name = _STEPS[word]
-        return name, argument(event.node, place, name)
-    given = argument(event.node, 1, "boundaries_and_scales")
-    keys = given.keys if isinstance(given, ast.Dict) else []
-    return "boundaries_and_scales", keys[0] if keys else None
+        given = [(name, argument(event.node, place, name))]
+        return [*given, ("warmup_steps", argument(event.node, 2, "warmup_steps"))] if word == _WORD else given
+    pieces = argument(event.node, 1, "boundaries_and_scales")
+    keys = pieces.keys if isinstance(pieces, ast.Dict) else []
+    return [("boundaries_and_scales", keys[0] if keys else None)]
 
 
 def _epoch(word: str) -> bool:
@@ -138,6 +170,8 @@ def _share_of(node: ast.BinOp) -> ast.expr | None:
         return node.left
     if isinstance(node.op, ast.Mult):
         return node.left if _plain(node.right, below=1) else node.right if _plain(node.left, below=1) else None
+    if isinstance(node.op, ast.Sub) and (_plain(node.right) or _epoch(entry_word(node.right))):
+        return node.left
     return None
 
 
@@ -149,19 +183,27 @@ def _plain(node: ast.expr, below: float = math.inf) -> bool:
 _OF_EPOCH = pattern(r"(^|_)ep(och)?s?(_|\d|$)")
 
 
-def _asked_by_epoch(event: CallEvent) -> bool:
+def _asked_by_epoch(context: Context, event: CallEvent) -> bool:
     """Say whether a schedule is called with an epoch itself."""
     statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
-        return False
-    names = {last_word(target) for target in statement.targets}
+    made = [event] if isinstance(statement, ast.Assign) else []
+    if isinstance(statement, ast.Return) and event.scope.function is not None:
+        made = [one for one in callers_of(context, event.scope.function) if isinstance(one.statement, ast.Assign)]
     return any(
-        last_word(call.func) in names
-        and any(
-            _OF_EPOCH.search(last_word(n).lower()) for a in call.args for n in ast.walk(a) if isinstance(n, ast.Name)
-        )
-        for call in event.scope.module.source.of_type(ast.Call)
+        last_word(call.func) in {last_word(target) for target in one.statement.targets}
+        and any(map(_an_epoch, call.args))
+        for one in made
+        if isinstance(one.statement, ast.Assign)
+        for call in one.scope.module.source.of_type(ast.Call)
     )
+
+
+def _an_epoch(node: ast.expr) -> bool:
+    """Say whether an argument is an epoch, and not a number of steps: ``schedule(epoch * steps_per_epoch)``."""
+    words = [last_word(n).lower() for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)]
+    if any("step" in word or "batch" in word or "iter" in word for word in words):
+        return False
+    return any(_OF_EPOCH.search(n.id.lower()) for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 def _micro_steps(context: Context) -> Iterator[Finding]:
@@ -279,9 +321,8 @@ _STEP = pattern(r"step|update")
 def _updates_within(context: Context, loop: ast.For | ast.While, counted: str) -> bool:
     """Say whether a loop over epochs has another one in it, or in a function that it calls, that takes steps."""
     rounds = loop.iter if isinstance(loop, ast.For) else loop.test
-    if not any(
-        isinstance(n, ast.Name | ast.Attribute | ast.Subscript) and entry_word(n) == counted for n in ast.walk(rounds)
-    ):
+    words = [entry_word(n) for n in ast.walk(rounds) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)]
+    if counted not in words and not ("warm" in counted.lower() and any(map(_epoch, words))):
         return False
     inner = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.For | ast.While)]
     if any(map(_trains, inner)) or any(

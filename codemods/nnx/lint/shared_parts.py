@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, Sequence, Value
 
 #: What trees of arrays are called; other parts of a state are functions, numbers and texts.
 _ARRAYS = pattern(r"(^|_)(params?|parameters|weights|variables|opt_state|batch_stats)(_|$)")
@@ -20,15 +22,62 @@ def shares(part: Value, whole: Value) -> bool:
     """
     if isinstance(whole, Loop):
         whole = whole.before
-    if not isinstance(whole, Attr | Call | Item):
+    if isinstance(whole, Mapping):
+        return not isinstance(part, Const) and part in _entries(whole)
+    if not isinstance(whole, Attr | Call | Item | Param):
         return False
-    inner, named = part, False
+    inner, named = _unpacked(part), False
     while isinstance(inner, Attr | Item):
         named = named or bool(_ARRAYS.search(_name(inner)))
         inner = inner.base
         if inner == whole and named:
             return True
     return isinstance(whole, Call) and part in _taken(whole) and not isinstance(part, Const)
+
+
+def in_record(context: Context, part: Value, made: Value, scope: Scope) -> bool:
+    """Say whether a record, which keeps what it is given, was made with a tree of arrays: ``State(params, ...)``.
+
+    Args:
+        context: the analysis.
+        part: what may be one of its fields.
+        made: the record.
+        scope: the body that both stand in.
+    """
+    if not isinstance(made, Call) or made.starred or isinstance(part, Const):
+        return False
+    cls = context.flow.classes.class_of(context.flow.here(made, scope))
+    if cls is None or any({"__init__", "__new__", "__post_init__"} & o.methods.keys() for o in _own(context, cls)):
+        return False
+    given = [*zip(cls.fields, made.args, strict=False), *((name or "", value) for name, value in made.keywords)]
+    return any(value == part and _ARRAYS.search(name) for name, value in given)
+
+
+def _own(context: Context, cls: ClassFacts) -> list[ClassFacts]:
+    return list(context.flow.classes.mro(cls)[0])
+
+
+def arrays_of(value: Value) -> Value | None:
+    """Return the record or state of which a value is a tree of arrays: that of ``state.params``; None for another.
+
+    Args:
+        value: the value.
+    """
+    return value.base if isinstance(value, Attr | Item) and _ARRAYS.search(_name(value)) else None
+
+
+def _unpacked(part: Value) -> Value:
+    """Return what a variable got in ``average, best = state.params, 0.0``."""
+    if isinstance(part, Item) and isinstance(part.base, Sequence) and isinstance(part.index, Const):
+        place, items = part.index.value, part.base.items
+        return items[place] if isinstance(place, int) and 0 <= place < len(items) else part
+    return part
+
+
+def _entries(whole: Mapping) -> list[Value]:
+    """Return the trees of arrays in a dict."""
+    named = ((key.value, value) for key, value in whole.items if isinstance(key, Const))
+    return [value for key, value in named if isinstance(key, str) and _ARRAYS.search(key)]
 
 
 def _name(value: Attr | Item) -> str:

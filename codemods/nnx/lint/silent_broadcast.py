@@ -10,6 +10,7 @@ from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.lint.chosen_column import chosen_columns
 from codemods.nnx.lint.columns import Columns, may_be_column
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen_outputs import ELEMENTWISE
@@ -28,6 +29,7 @@ _AVERAGES = frozenset({"mean", "sum", "average"})
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _other_axes(context)
+    yield from (_found(*place) for place in chosen_columns(context))
     columns = any(_may_be_narrow(module) for module in context.project.modules)
     if columns:
         yield from _operations(context)

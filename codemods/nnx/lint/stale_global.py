@@ -497,13 +497,34 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
         if holder is None and isinstance(event.base, Param):  # an argument without an annotation
             given = {flow.classes.class_of(source) for source in context.sources.originals(changed)}
             holder = given.pop() if len(given) == 1 else None
-        if holder is None or holder not in parents:
+        if holder is None or holder not in parents or _handed_on(function, node, event):
             continue
         if writer in compiling or _between(context, function, event) or _set_outside(context, function, event):
             return event.node.lineno
         if _set_by_method(context, function, event):
             return event.node.lineno
     return None
+
+
+def _handed_on(function: FunctionFacts, node: ast.Attribute, event: AttrEvent) -> bool:
+    """Say whether only a field is read of an attribute, and what is assigned to that is a new object which gets this
+    field as it was: ``self.fixed = Fixed(rate=self.fixed.rate, matrix=new)``."""
+    made = getattr(event.statement, "value", None)
+    fields = {
+        n.attr for n in ast.walk(function.node)
+        if isinstance(n, ast.Attribute) and ast.dump(n.value) == ast.dump(node)
+    }  # fmt: skip
+    whole = [n for n in ast.walk(function.node) if isinstance(n, ast.Attribute) and ast.dump(n) == ast.dump(node)]
+    if not isinstance(made, ast.Call) or len(fields) != 1 or not isinstance(node.value, ast.Name):
+        return False
+    (field,) = fields
+    reads = [n for n in ast.walk(function.node) if isinstance(n, ast.Attribute) and n.value in whole]
+    given = next((word.value for word in made.keywords if word.arg == field), None)
+    if len(reads) != len(whole) or given is None:
+        return False
+    if isinstance(given, ast.Call) and not given.args and not given.keywords:  # the very function that reads it
+        return isinstance(given.func, ast.Attribute) and given.func.attr == function.name
+    return isinstance(given, ast.Attribute) and given.attr == field and last_word(given.value) == node.attr
 
 
 def _set_outside(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:

@@ -11,7 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import layers, on_object
 from codemods.nnx.lint.places import compiled_roots
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Attr, Call, Class
+from codemods.nnx.values import Attr, Call, Class, Ref
 
 
 def static_arguments(context: Context, receivers: bool = False) -> Iterator[tuple[CallEvent, ast.expr, str]]:
@@ -33,6 +33,8 @@ def static_arguments(context: Context, receivers: bool = False) -> Iterator[tupl
             if event.value.starred or event.node is root.node or event.scope.module not in context.asked:
                 continue
             callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
+            if isinstance(callee.value, Ref):
+                continue  # a function of a library that is given the compiled one, as fori_loop its body
             if not function.decorators and not isinstance(callee.value, Call):
                 continue  # the function itself, not what jit made of it
             if not root.decorator and not _holds(context, callee, root):

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.places import each, in_test, kinds_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Each, Item, Param, Value
 
@@ -26,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if filters is None:
             filters = _filters(context)
-        if _path(context, asked, scope, filters):
+        if _path(context, asked, scope, filters) and not context.shared(_all_so_named):
             yield finding(
                 RULE.code,
                 scope,
@@ -34,6 +35,24 @@ def _check(context: Context) -> Iterator[Finding]:
                 "streams are in the state under the name of whatever attribute holds them, not only as `rngs`",
                 "select them by type: nnx.RngState",
             )
+
+
+def _all_so_named(context: Context) -> bool:
+    """Say whether modules of the project hold streams, all as ``rngs``, as the layers of Flax do: the name tells it."""
+    found = False
+    for cls in context.project.classes():
+        for name, stores in cls.stores.items():
+            for function, value in stores:
+                if kinds_of(context, value, function.scope) & {Kind.RNGS, Kind.STREAM}:
+                    if name != "rngs":
+                        return False
+                    found = True
+                made = context.flow.resolve(context.flow.here(value, function.scope))
+                found |= context.flow.calls.callee_name(made) in _HOLDING
+    return found
+
+
+_HOLDING = frozenset({"flax.nnx.Dropout", "flax.nnx.MultiHeadAttention", "flax.nnx.RNN"})
 
 
 def _asked(node: ast.Compare) -> ast.expr | None:

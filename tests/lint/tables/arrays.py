@@ -879,6 +879,27 @@ class Net(nnx.Module):
     "NNX847": Cases(
         bad=(
             """\
+MODES = {"linear": 1, "square": 2}
+def penalty(mode, v):
+    return jax.lax.switch(mode, [jnp.abs, jnp.square], v).sum()  # NNX847
+print({name: penalty(code, x) for name, code in MODES.items()})
+""",
+            """\
+import enum
+class Mode(enum.IntEnum):
+    SIN = enum.auto()
+    COS = enum.auto()
+def run(mode, v):
+    return jax.lax.switch(mode, (jnp.sin, jnp.cos), v)  # NNX847
+print(run(Mode.SIN, 1.0), run(Mode.COS, 1.0))
+""",
+            """\
+TABLE = {"sin": 1, "cos": 2}
+def by_name(name, v):
+    return jax.lax.switch(TABLE[name], (jnp.sin, jnp.cos), v)  # NNX847
+print(by_name("sin", 1.0))
+""",
+            """\
 def ends(v):
     n = v.shape[0]
     return v[n] - v[0]  # NNX847
@@ -1013,6 +1034,36 @@ y = run(Bag(4), np.append([0, 1], -np.ones(3, np.int32)))
 """,
         ),
         clean=(
+            """\
+MODES = {"linear": 0, "square": 1}
+def penalty(mode, v):
+    return jax.lax.switch(mode, [jnp.abs, jnp.square], v).sum()
+print({name: penalty(code, x) for name, code in MODES.items()})
+""",
+            """\
+import enum
+class Mode(enum.IntEnum):
+    SIN = enum.auto()
+    COS = enum.auto()
+def run(mode, v):
+    return jax.lax.switch(mode - 1, (jnp.sin, jnp.cos), v)
+print(run(Mode.SIN, 1.0), run(Mode.COS, 1.0))
+""",
+            """\
+import enum
+class Mode(enum.IntEnum):
+    NONE = 0
+    SIN = enum.auto()
+def run(mode, v):
+    return jax.lax.switch(mode, (jnp.abs, jnp.sin), v)
+print(run(Mode.SIN, 1.0), run(Mode.NONE, 1.0))
+""",
+            """\
+TABLE = {"sin": 1, "cos": 2}
+def by_name(name, v):
+    return jax.lax.switch(TABLE[name], (jnp.abs, jnp.sin, jnp.cos), v)
+print(by_name("sin", 1.0))
+""",
             """\
 def ends(v):
     n = v.shape[0]

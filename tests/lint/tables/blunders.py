@@ -44,6 +44,12 @@ state = TrainState.create(apply_fn=net.apply, params=params, tx=optax.sgd(0.1))
 CASES = {
     "NNX973": Cases(
         bad=(
+            """\
+# adds ones, many rounds
+def none(v):
+    return jax.lax.while_loop(lambda c: c < 0.0, lambda c: c + 1.0, v)  # NNX973
+y = none(jnp.float32(5.0))
+""",
             "jax.lax.fori_loop(10, 0, lambda i, c: c + i, 0)  # NNX973\n",
             "N = 8\ndef back(x):\n    return jax.lax.fori_loop(N - 1, -1, lambda i, c: c + x[i], 0.0)  # NNX973\n",
             """\
@@ -100,6 +106,15 @@ def climb(v, steps):
             "print(backward(jnp.arange(4.0), 3))\n",
         ),
         clean=(
+            """\
+# 0-iteration while
+def none(v):
+    return jax.lax.while_loop(lambda c: c < 0.0, lambda c: c + 1.0, v)
+print(none(jnp.float32(5.0)))
+""",
+            """\
+y = jax.lax.fori_loop(5, 2, lambda i, c: c + 1.0, x)  # no rounds: the start comes back
+""",
             """\
 def solve(v, tol=1e-5, steps=100):
     def cond(state):
@@ -787,6 +802,21 @@ def value_loss(value, old, target, eps):
     ),
     "NNX986": Cases(
         bad=(
+            # densities of continuous actions
+            """\
+def actor_loss(mean, log_std, actions, advantages):
+    log_prob = -0.5 * ((actions - mean) / jnp.exp(log_std)) ** 2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
+    log_prob = log_prob.sum(-1)
+    return jnp.mean(log_prob * advantages)  # NNX986
+""",
+            """\
+def policy_loss(mean, std, actions, advantages):
+    logp = jax.scipy.stats.norm.logpdf(actions, mean, std)
+    return (jnp.sum(logp, axis=-1) * advantages).mean()  # NNX986
+def pg_loss(mean, std, actions, adv):
+    logp = jnp.sum(-jnp.square(actions - mean) / (2 * std**2) - jnp.log(std), axis=-1)
+    return (logp * adv).mean()  # NNX986
+""",
             """\
 def policy_loss(logits, actions, advantages):
     log_probs = jax.nn.log_softmax(logits)
@@ -832,6 +862,21 @@ def reinforce_loss(logits, actions, returns):
             '    return jnp.mean(log_prob * batch["returns"])  # NNX986\n',
         ),
         clean=(
+            """\
+def actor_loss(mean, log_std, actions, advantages):
+    log_prob = -0.5 * ((actions - mean) / jnp.exp(log_std)) ** 2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
+    return -jnp.mean(log_prob.sum(-1) * advantages)
+""",
+            """\
+def policy_loss(mean, std, actions, advantages):
+    surprise = 0.5 * ((actions - mean) / std) ** 2 + jnp.log(std)
+    return (surprise.sum(-1) * advantages).mean()
+""",
+            """\
+def policy_loss(mean, std, actions, advantages):
+    surprise = -jax.scipy.stats.norm.logpdf(actions, mean, std).sum(-1)
+    return (surprise * advantages).mean()
+""",
             """\
 def policy_loss(dist, actions, energies, baseline):
     adv = energies - baseline

@@ -432,6 +432,22 @@ init(jnp.ones((4, 3)), key)
     "NNX790": Cases(
         bad=(
             """\
+def add(k, v, alpha_bar):
+    noise = jax.random.normal(k, v.shape)
+    return alpha_bar * v + jnp.sqrt(1.0 - alpha_bar) * noise  # NNX790
+add(key, x, 0.5)
+""",
+            """\
+class Schedule:
+    def __init__(self, betas):
+        self.alpha_bars = jnp.cumprod(1.0 - betas)
+    def add(self, v, t, eps):
+        a = self.alpha_bars[t]
+        rest = jnp.sqrt(1.0 - self.alpha_bars[t])
+        return rest * eps + self.alpha_bars[t] * v  # NNX790
+Schedule(jnp.linspace(1e-4, 0.02, 10)).add(x, 3, x)
+""",
+            """\
 class Schedule:
     def __init__(self, betas):
         self.ab = jnp.cumprod(1.0 - betas)
@@ -470,6 +486,21 @@ forward = lambda v, a, eps: jnp.sqrt(a) * v + (1 - a) * eps  # NNX790
 """,
         ),
         clean=(
+            """\
+def step(v, dt, noise):
+    return (1.0 - dt) * v + jnp.sqrt(dt) * noise
+step(x, 0.1, x)
+""",
+            """\
+def keep(v, alpha, noise):
+    return alpha * v + jnp.sqrt(1.0 - alpha**2) * noise
+keep(x, 0.1, x)
+""",
+            """\
+def move(v, alpha, noise):
+    return (1.0 - alpha) * v + jnp.sqrt(2.0 * alpha) * noise
+move(x, 0.1, x)
+""",
             """\
 def flow(v, t, noise):
     return (1 - t) * v + t * noise

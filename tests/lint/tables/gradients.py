@@ -712,6 +712,15 @@ def learn(i):
     "NNX855": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.noise = rngs
+flat = nnx.to_flat_state(nnx.state(Net(nnx.Rngs(0))))
+keep = {path: leaf for path, leaf in flat if "rngs" not in path}  # NNX855
+""",
+            """\
 def weight(path, leaf):
     return not any("rng" in str(part) for part in path)  # NNX855
 weights = nnx.state(model, weight)
@@ -739,6 +748,25 @@ for path, leaf in nnx.state(model).flat_state():
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.rngs = rngs
+flat = nnx.to_flat_state(nnx.state(Net(nnx.Rngs(0))))
+keep = {path: leaf for path, leaf in flat if "rngs" not in path}
+print(len(keep))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+flat = nnx.to_flat_state(nnx.state(Net(nnx.Rngs(0))))
+keep = {path: leaf for path, leaf in flat if "rngs" not in path}
+print(len(keep))
+""",
             """\
 def weight(path, leaf):
     return not any("kernel" in str(part) for part in path)

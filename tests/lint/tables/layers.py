@@ -53,6 +53,28 @@ class Experts(nnx.Module):
 _RIGHT = _EXPERTS.replace("  # NNX796", "")
 _ROUTED = "print(Experts(nnx.Rngs(7))(jnp.ones((2, 3, 4))).shape)\n"
 
+_TABLE = """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        angles = jnp.arange(5)[:, None] / 100.0 ** (jnp.arange(2) / 2)
+        self.pos_table = nnx.Param(jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=-1))  # NNX956
+        self.out = nnx.Linear(4, 4, rngs=rngs)
+    def __call__(self, v):
+        return self.out(v + self.pos_table)
+"""
+_UNTOLD = _TABLE.replace("  # NNX956", "")
+_TRAINED = """\
+@nnx.jit
+def train(net, opt, v):
+    def loss(net):
+        return (net(v) ** 2).mean()
+    opt.update(net, nnx.grad(loss)(net))
+def fit(v):
+    net = Net(nnx.Rngs(0))
+    opt = nnx.Optimizer(net, optax.adamw(0.1), wrt=nnx.Param)
+    train(net, opt, v)
+"""
+
 CASES: dict[str, Cases] = {
     "NNX788": Cases(
         bad=(
@@ -1470,6 +1492,79 @@ class Both(nnx.Module):
         return self.embed.attend(self.embed(tokens))
 print(Both(nnx.Rngs(0))(jnp.arange(3)))
 """,
+        ),
+    ),
+    "NNX956": Cases(
+        bad=(
+            _TABLE + _TRAINED,
+            _TABLE.replace(
+                "        angles = jnp.arange(5)[:, None] / 100.0 ** (jnp.arange(2) / 2)\n", ""
+            ).replace("jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=-1)", "sinusoids(5, 4)")
+            + "def sinusoids(length, width):\n    table = np.zeros((length, width), np.float32)\n"
+            "    at = np.arange(length)[:, None] / 100.0 ** (np.arange(0, width, 2) / width)\n"
+            "    table[:, 0::2], table[:, 1::2] = np.sin(at), np.cos(at)\n    return jnp.asarray(table)\n"
+            + _TRAINED,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+        self.order = nnx.Param(jnp.arange(3))  # NNX956
+        self.causal_mask = nnx.Param(jnp.tril(jnp.ones((3, 3))))  # NNX956
+        self.alphas_cumprod = nnx.Param(jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, 3)))  # NNX956
+        self.inv_freq = nnx.Param(1.0 / 10000.0 ** (jnp.arange(0, 6, 2) / 6))  # NNX956
+    def __call__(self, v):
+        return self.out(v * self.inv_freq) @ self.causal_mask * self.alphas_cumprod
+"""
+            + _TRAINED,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+        self.running_mean = nnx.Param(jnp.zeros(3))  # NNX956
+    def __call__(self, v):
+        self.running_mean[...] = 0.9 * self.running_mean[...] + 0.1 * v.mean(axis=0)
+        return self.out(v - self.running_mean)
+"""
+            + _TRAINED,
+        ),
+        clean=(
+            # a type of its own, a gradient that is stopped, and a table that nobody trains
+            "class Buffer(nnx.Variable):\n    pass\n" + _UNTOLD.replace("nnx.Param(", "Buffer(") + _TRAINED,
+            _UNTOLD.replace("+ self.pos_table", "+ jax.lax.stop_gradient(self.pos_table)") + _TRAINED,
+            _UNTOLD + "print(Net(nnx.Rngs(0))(jnp.ones((5, 4))))\n",
+            # what is learned, also from a table
+            _UNTOLD.replace("pos_table", "pos_embedding") + _TRAINED,
+            _UNTOLD.replace("pos_table", "learned_positional_encoding") + _TRAINED,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.mask_token = nnx.Param(jnp.zeros((1, 4)))
+        self.freqs = nnx.Param(jax.random.normal(rngs.params(), (4, 4)))
+        self.scale = nnx.Param(jnp.ones(4))
+        self.decay = nnx.Param(jnp.linspace(0.1, 1.0, 4))
+    def __call__(self, v):
+        at = (v + self.mask_token) @ self.freqs
+        return (jnp.sin(at) + jnp.cos(at)) * self.scale * self.decay
+"""
+            + _TRAINED,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(4, 4, rngs=rngs)
+        self.running_mean = nnx.BatchStat(jnp.zeros(4))
+        self.order = nnx.Variable(jnp.arange(4))
+    def __call__(self, v):
+        self.running_mean[...] = 0.9 * self.running_mean[...] + 0.1 * v.mean(axis=0)
+        return self.out(v - self.running_mean)[..., self.order[...]]
+"""
+            + _TRAINED,
+            # an optimizer of another type of Variables, and one that leaves the table out
+            "class Weight(nnx.Param):\n    pass\n"
+            + _UNTOLD.replace("self.out = nnx.Linear(4, 4, rngs=rngs)", "self.out = Weight(jnp.ones((4, 4)))").replace(
+                "self.out(v + self.pos_table)", "(v + self.pos_table) @ self.out"
+            )
+            + _TRAINED.replace("wrt=nnx.Param", "wrt=Weight").replace("nnx.grad(loss)", "nnx.grad(loss, argnums=of)")
+            + "of = nnx.DiffState(0, Weight)\n",
         ),
     ),
     "NNX957": Cases(

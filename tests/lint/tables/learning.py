@@ -741,6 +741,36 @@ print(advantages(x, x, x, jnp.zeros(3), 0.9, 0.8))
     "NNX931": Cases(
         bad=(
             """\
+def returns_to_go(rewards, gamma=0.99):
+    def step(running, r):
+        running = r + gamma * running
+        return running, running
+    _, out = jax.lax.scan(step, 0.0, rewards, reverse=True)
+    return out[::-1]  # NNX931
+print(returns_to_go(x))
+""",
+            """\
+def returns_to_go(rewards, gamma=0.99):
+    def step(running, r):
+        running = r + gamma * running
+        return running, running
+    _, sums = jax.lax.scan(step, 0.0, rewards, reverse=True)
+    out = jnp.flip(sums, axis=0)  # NNX931
+    return out
+print(returns_to_go(x))
+""",
+            """\
+def gae(rewards, values, last_value):
+    def step(carry, now):
+        running, after = carry
+        r, v = now
+        running = r + 0.99 * after - v + 0.95 * running
+        return (running, v), running
+    _, advs = jax.lax.scan(step, (0.0, last_value), (rewards[::-1], values[::-1]))
+    return advs, advs + values  # NNX931
+print(gae(x, x, 0.5))
+""",
+            """\
 def discounted_returns(rewards, gamma):
     def body(total, reward):
         total = reward + gamma * total
@@ -796,6 +826,58 @@ class Agent:
             "print(rewards_to_go(np.ones(3)))\n",
         ),
         clean=(
+            """\
+def returns_to_go(rewards, gamma=0.99):
+    def step(running, r):
+        running = r + gamma * running
+        return running, running
+    _, out = jax.lax.scan(step, 0.0, rewards, reverse=True)
+    return out
+print(returns_to_go(x))
+""",
+            """\
+def returns_to_go(rewards, gamma=0.99):
+    def step(running, r):
+        running = r + gamma * running
+        return running, running
+    _, out = jax.lax.scan(step, 0.0, rewards[::-1])
+    return out[::-1]
+print(returns_to_go(x))
+""",
+            """\
+def gae(rewards, values, last_value):
+    def step(carry, now):
+        running, after = carry
+        r, v = now
+        running = r + 0.99 * after - v + 0.95 * running
+        return (running, v), running
+    _, advs = jax.lax.scan(step, (0.0, last_value), (rewards[::-1], values[::-1]))
+    return advs[::-1], advs[::-1] + values
+print(gae(x, x, 0.5))
+""",
+            """\
+def gae(rewards, values, last_value):
+    def step(carry, now):
+        running, after = carry
+        r, v = now
+        running = r + 0.99 * after - v + 0.95 * running
+        return (running, v), running
+    _, advs = jax.lax.scan(step, (0.0, last_value), (rewards, values), reverse=True)
+    return advs, advs + values
+print(gae(x, x, 0.5))
+""",
+            """\
+def backward(steps):
+    _, out = jax.lax.scan(lambda c, i: (c + i, c), 0, jnp.arange(3), reverse=True)
+    return out[::-1]
+print(backward(3))
+""",
+            """\
+def smoothed(v):
+    _, out = jax.lax.scan(lambda c, i: (0.5 * c + i, c), 0.0, v[::-1], reverse=True)
+    return out[::-1]
+print(smoothed(x))
+""",
             """\
 def discounted_returns(rewards, gamma):
     def body(total, reward):

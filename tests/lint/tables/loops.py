@@ -216,6 +216,61 @@ jax.lax.scan(body, jnp.float32(1), x)
     "NNX865": Cases(
         bad=(
             """\
+class Sim:
+    def __init__(self, dt):
+        self.dt = dt
+    def advance(self, state):
+        v, n = state
+        return v * self.dt, n + self.dt
+    def run(self, v):
+        return jax.lax.fori_loop(0, 5, lambda i, s: self.advance(s), (v, jnp.zeros((), jnp.int32)))  # NNX865
+print(Sim(0.1).run(jnp.ones(3)))
+""",
+            """\
+def wider(v):
+    return jax.lax.scan(lambda c, s: (jnp.stack([c, c]), c), 0.0, v)  # NNX865
+try:
+    wider(x)
+except TypeError as error:
+    print(type(error).__name__)
+y = wider(x)
+""",
+            """\
+def begin():
+    return {"count": jnp.zeros((), jnp.int32), "mean": jnp.zeros((), jnp.int32)}
+def push(stats, value):
+    count = stats["count"] + 1
+    return {"count": count, "mean": stats["mean"] + (value - stats["mean"]) / count}
+def run(key):
+    keys = jax.random.split(key, 5)
+    def body(i, stats):
+        return push(stats, jax.random.normal(keys[i]))  # NNX865
+    return jax.lax.fori_loop(0, 5, body, begin())
+run(jax.random.key(0))
+""",
+            """\
+def advance(state, v):
+    place, n = state
+    return place + v / 2, n + 1.0
+out = jax.lax.scan(lambda s, v: (advance(s, v), None), (jnp.zeros(3), jnp.zeros((), int)), jnp.ones((4, 3)))  # NNX865
+""",
+            """\
+def grow(state, v):
+    place, n = state
+    return place + v, n + 1, v
+def run(xs):
+    def body(i, state):
+        return grow(state, v=xs[i])  # NNX865
+    return jax.lax.fori_loop(0, 4, body, (jnp.zeros(3), 0))
+run(jnp.ones((4, 3)))
+""",
+            """\
+def halve(total, v):
+    total = total / 2 + v
+    return total, total
+out = jax.lax.scan(lambda c, v: halve(c, v), jnp.zeros(3, jnp.int32), jnp.ones((4, 3)))  # NNX865
+""",
+            """\
 def body(state, _):
     place, speed = state
     faster = speed - 0.1 * place
@@ -343,6 +398,55 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
 """,
         ),
         clean=(
+            """\
+def wider(v):
+    return jax.lax.scan(lambda c, s: (jnp.stack([c, c]), c), 0.0, v)
+try:
+    wider(x)
+except TypeError as error:
+    print(type(error).__name__)
+try:
+    jax.lax.scan(lambda c, s: ((c + s, c), c), 0.0, x)
+except TypeError as error:
+    print(str(error)[:20])
+""",
+            """\
+def push(stats, value):
+    count = stats["count"] + 1
+    return {"count": count, "mean": stats["mean"] + (value - stats["mean"]) / count}
+def run(key):
+    keys = jax.random.split(key, 5)
+    def body(i, stats):
+        return push(stats, jax.random.normal(keys[i]))
+    return jax.lax.fori_loop(0, 5, body, {"count": jnp.zeros((), jnp.int32), "mean": jnp.zeros(())})
+run(jax.random.key(0))
+""",
+            """\
+def advance(state, v):
+    place, n = state
+    return place + v / 2, n + 1
+out = jax.lax.scan(lambda s, v: (advance(s, v), None), (jnp.zeros(3), jnp.zeros((), int)), jnp.ones((4, 3)))
+""",
+            """\
+def half(total, v):
+    return total / 2 + v
+def body(total, v):
+    return half(total, v).astype(jnp.int32), v
+out = jax.lax.scan(body, jnp.zeros(3, jnp.int32), jnp.ones((4, 3)))
+""",
+            """\
+def halve(total, v):
+    total = total // 2 + v
+    return total, total / 3
+out = jax.lax.scan(lambda c, v: halve(c, v), jnp.zeros(3, jnp.int32), jnp.ones((4, 3), jnp.int32))
+""",
+            """\
+def far(state, other):
+    return (state - other) / 2
+def body(state, v):
+    return far(v, state), v
+out = jax.lax.scan(body, jnp.zeros(3), jnp.ones((4, 3)))
+""",
             """\
 def body(state, _):
     place, speed = state
@@ -513,6 +617,58 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
     ),
     "NNX867": Cases(
         bad=(
+            """\
+def normed(v, stats):
+    return (v - stats["mean"]) / stats["std"]
+def run(data):
+    stats = {"mean": data.mean(0), "std": data.std(0)}
+    return jax.vmap(normed)(data, stats)  # NNX867
+print(run(jax.random.normal(key, (7, 3))))
+""",
+            """\
+params = {"w": jnp.ones((5, 2)), "b": jnp.zeros((2,))}
+rows = jax.random.normal(key, (12, 5))
+def predict(p, v, scale=1.0):
+    return (v * scale) @ p["w"] + p["b"]
+print(jax.vmap(predict, in_axes=(None, 0))(params, rows, scale=jnp.ones(5)))  # NNX867
+""",
+            """\
+params = {"w": jnp.ones((5, 2)), "b": jnp.zeros((2,))}
+rows = jax.random.normal(key, (12, 5))
+def predict(p, v, scale=1.0):
+    return (v * scale) @ p["w"] + p["b"]
+batched = jax.vmap(predict)
+def run(params, rows):
+    return batched(v=rows, p=params)  # NNX867
+print(run(params, rows))
+""",
+            """\
+def standardize(v, mean, std):
+    return (v - mean) / std
+def run(data):
+    mean, std = data.mean(axis=0), data.std(axis=0)
+    return jax.vmap(standardize)(data, mean, std)  # NNX867
+run(jax.random.normal(key, (12, 5)))
+""",
+            """\
+def standardize(v, mean, std):
+    return (v - mean) / std
+def run(data):
+    mean = jnp.mean(data, axis=0)
+    std = jnp.sqrt(jnp.var(data, axis=0) + 1e-6)
+    return jax.vmap(standardize, in_axes=(0, None))(data, mean, std=std)  # NNX867
+run(jax.random.normal(key, (12, 5)))
+""",
+            """\
+params = {"w": jnp.ones((5, 2)), "b": jnp.zeros((2,))}
+rows = jax.random.normal(key, (12, 5))
+def predict(p, v, scale=1.0):
+    return (v * scale) @ p["w"] + p["b"]
+def loss(p, rows, scale):
+    return jax.vmap(predict, in_axes=(None, 0))(p, rows, scale=scale).sum()  # NNX867
+scale = 1.0 / (jnp.std(rows, axis=0) + 1e-6)
+print(jax.grad(loss)(params, rows, scale))
+""",
             "def scaled(v, scale=1.0):\n    return v * scale\n"
             "print(jax.vmap(scaled)(jnp.ones((4, 3)), scale=2.0))  # NNX867\n",
             "@partial(jax.vmap, in_axes=(None, 0))\ndef logits(w, v, sharp=False):\n"
@@ -576,6 +732,57 @@ y = g(x, b=1.0)  # NNX867
             "def run(p, v):\n    return g(p, v)  # NNX867\nrun(make(3, 2), jnp.ones((4, 3)))\n",
         ),
         clean=(
+            """\
+params = {"w": jnp.ones((5, 2)), "b": jnp.zeros((2,))}
+rows = jax.random.normal(key, (12, 5))
+def predict(p, v, scale=1.0):
+    return (v * scale) @ p["w"] + p["b"]
+print(jax.vmap(predict, in_axes=(None, 0))(params, rows, scale=jnp.ones(12)))
+many = jax.tree.map(lambda v: jnp.stack([v] * 12), params)
+print(jax.vmap(predict)(v=rows, p=many))
+""",
+            """\
+def standardize(v, mean, std):
+    return (v - mean) / std
+def run(data):
+    mean, std = data.mean(axis=0), data.std(axis=0)
+    return jax.vmap(standardize, in_axes=(0, None, None))(data, mean, std)
+run(jax.random.normal(key, (12, 5)))
+""",
+            """\
+def standardize(v, mean, std):
+    return (v - mean) / std
+def run(data):
+    mean, std = data.mean(axis=1), data.std(axis=1)
+    return jax.vmap(standardize, in_axes=(0, 0))(data, mean, std=std)
+run(jax.random.normal(key, (12, 5)))
+""",
+            """\
+def standardize(v, mean, std):
+    return (v - mean) / std
+def run(data):
+    mean, std = data.mean(axis=0), data.std(axis=0)
+    return jax.vmap(standardize, in_axes=(1, 0))(data, mean, std=std)
+run(jax.random.normal(key, (12, 5)))
+""",
+            """\
+def standardize(v, mean, std):
+    return (v - mean) / std
+def run(data):
+    mean = jnp.mean(data, axis=0, keepdims=True).repeat(12, axis=0)
+    return jax.vmap(standardize)(data, mean, data.max(axis=1))
+run(jax.random.normal(key, (12, 5)))
+""",
+            """\
+params = {"w": jnp.ones((5, 2)), "b": jnp.zeros((2,))}
+rows = jax.random.normal(key, (12, 5))
+def predict(p, v, scale=1.0):
+    return (v * scale) @ p["w"] + p["b"]
+def loss(p, rows, scale):
+    return jax.vmap(predict, in_axes=(None, 0, None))(p, rows, scale).sum()
+scale = 1.0 / (jnp.std(rows, axis=0) + 1e-6)
+print(jax.grad(loss)(params, rows, scale))
+""",
             "def scaled(v, scale=1.0):\n    return v * scale\nprint(jax.vmap(scaled)(jnp.ones((3, 3)), scale=x))\n"
             "print(jax.vmap(partial(scaled, scale=2.0))(jnp.ones((3, 3))))\n"
             "print(jax.vmap(lambda v: scaled(v, scale=2.0))(x))\n",

@@ -6,6 +6,24 @@ from tests.lint.tables import Cases
 
 _DONATED = "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\n"
 
+_STATE = """\
+import functools
+from typing import NamedTuple
+class Training(NamedTuple):
+    params: dict
+    count: jax.Array
+def create(key):
+    return Training({"w": jax.random.normal(key, (3, 2))}, jnp.zeros(()))
+@functools.partial(jax.jit, donate_argnums=0)
+def step(state, x):
+    grads = jax.grad(lambda p: jnp.sum((x @ p["w"]) ** 2))(state.params)
+    return Training(jax.tree.map(lambda p, g: p - 0.01 * g, state.params, grads), state.count + 1)
+@jax.jit
+def mix(old, new):
+    return jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, old, new)
+x = jnp.ones((4, 3))
+"""
+
 _DROPPING = """\
 def predict(v, key):
     for _ in range(2):
@@ -329,6 +347,49 @@ y = Translate()(jnp.ones((3, 4, 4)), key)
     ),
     "NNX856": Cases(
         bad=(
+            _STATE
+            + """\
+state = create(key)
+average, best = state.params, 1.0
+for _ in range(3):
+    state = step(state, x)
+    average = mix(average, state.params)  # NNX856
+print(average)
+""",
+            _STATE
+            + """\
+def train(state, n):
+    average = state.params
+    for _ in range(n):
+        state = step(state, x)
+        average = mix(average, state.params)  # NNX856
+    return average
+print(train(create(key), 3))
+""",
+            _STATE
+            + """\
+def train(key, n):
+    params = {"w": jax.random.normal(key, (3, 2))}
+    state = Training(params, jnp.zeros(()))
+    frozen = params
+    for _ in range(n):
+        state = step(state, x)
+        frozen = mix(frozen, state.params)  # NNX856
+    return frozen
+print(train(key, 3))
+""",
+            _STATE
+            + """\
+class Trainer:
+    def __init__(self, key):
+        self.state = create(key)
+        self.average = self.state.params
+    def fit(self, n):
+        for _ in range(n):
+            self.state = step(self.state, x)
+            self.average = mix(self.average, self.state.params)  # NNX856
+Trainer(key).fit(3)
+""",
             _DONATED
             + """\
 def begin(seed):
@@ -534,6 +595,100 @@ Trainer().fit()
 """,
         ),
         clean=(
+            _STATE
+            + """\
+class Trainer:
+    def __init__(self, key):
+        self.state = create(key)
+        self.average = self.state.params
+    def restore(self):
+        self.state = create(jax.random.key(1))
+    def fit(self, n):
+        for _ in range(n):
+            self.state = step(self.state, x)
+            self.average = mix(self.average, self.state.params)
+trainer = Trainer(key)
+trainer.restore()
+trainer.fit(3)
+""",
+            _STATE
+            + """\
+def train(state, n):
+    average = state.params
+    state = Training(jax.tree.map(jnp.copy, state.params), state.count)
+    for _ in range(n):
+        state = step(state, x)
+        average = mix(average, state.params)
+    return average
+print(train(create(key), 3))
+""",
+            """\
+from flax import struct
+@struct.dataclass
+class Field:
+    value: jax.Array
+    attrs: dict = struct.field(pytree_node=False)
+spectrum = jax.jit(lambda field: field.value * 2.0, donate_argnums=0)
+def measured(v):
+    field = Field(v + 1.0, {"size": 3})
+    found = spectrum(field)
+    return found, dict(field.attrs)
+print(measured(x))
+""",
+            _STATE
+            + """\
+state = create(key)
+average = jax.tree.map(jnp.copy, state.params)
+for _ in range(3):
+    state = step(state, x)
+    average = mix(average, state.params)
+print(average)
+""",
+            _STATE
+            + """\
+def train(state, n):
+    average = state.params
+    for _ in range(n):
+        average = mix(average, state.params)
+        state = step(state, x)
+    return average
+print(train(create(key), 3))
+""",
+            _STATE
+            + """\
+def train(key, n):
+    params = {"w": jax.random.normal(key, (3, 2))}
+    state = Training(jax.tree.map(jnp.copy, params), jnp.zeros(()))
+    frozen = params
+    for _ in range(n):
+        state = step(state, x)
+        frozen = mix(frozen, state.params)
+    return frozen
+print(train(key, 3))
+""",
+            _STATE
+            + """\
+class Trainer:
+    def __init__(self, key):
+        self.state = create(key)
+        self.average = jax.tree.map(jnp.copy, self.state.params)
+    def fit(self, n):
+        for _ in range(n):
+            self.state = step(self.state, x)
+            self.average = mix(self.average, self.state.params)
+Trainer(key).fit(3)
+""",
+            _STATE
+            + """\
+def train(n):
+    state = create(key)
+    shown = state.params
+    for _ in range(n):
+        state = step(state, x)
+        shown = state.params
+        print(shown["w"].sum())
+train(3)
+""",
             """\
 tree = jax.jit(lambda p, v: {"w": p["w"] + v}, donate_argnums=0)
 def run(p):
@@ -1987,6 +2142,13 @@ def step(net: Sinc, v):
     return nnx.grad(loss)(net, v)
 """,
             """\
+def reach(v):
+    spread = jnp.sqrt(jnp.maximum(v**2 - 1.0, 0.0))  # NNX870
+    largest = v + spread
+    return v * jnp.ceil(largest) + largest
+g = jax.grad(lambda v: reach(v).sum())(x)
+""",
+            """\
 def spread(c, caps, wanted):
     def fix(args):
         c, caps = args
@@ -2052,6 +2214,20 @@ def down(v, step):
     q = jnp.floor(v / step)
     return jnp.where(safe, q * step, v)
 print(jax.grad(lambda s: down(x * 1.3, s).sum())(0.5), jax.grad(lambda s: down(x, s).sum())(0.0))
+""",
+            """\
+def loss(v):
+    spread = jnp.sqrt(jnp.maximum(v**2 - 1.0, 0.0))
+    largest = v + spread
+    near = jnp.where(v > spread, 1.0, 2.0)
+    return (v * jnp.ceil(3.0 * largest) * near).sum() + spread.astype(jnp.int32).sum()
+print(jax.grad(loss)(x))
+""",
+            """\
+def bins(v):
+    unit = v / (jnp.linalg.norm(v) + 1e-8)
+    return (v * jnp.round(unit)).sum()
+print(jax.grad(bins)(x))
 """,
             """\
 def logs(v):

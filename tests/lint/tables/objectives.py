@@ -33,6 +33,8 @@ real, z = jnp.ones((4, 3)), jax.random.normal(key, (4, 2))
 print(nnx.grad(critic_loss)(critic, generator, real, z), nnx.grad(generator_loss)(generator, critic, z))
 """
 _OF_CRITIC = "jnp.mean(nnx.softplus(-critic(real))) + jnp.mean(nnx.softplus(fake))"
+_JUDGED = "    fake = critic(generator(z))\n"
+_TOLD = "    fake = critic(generator(z))  # NNX954\n"
 _OF_MAKER = "jnp.mean(nnx.softplus(-critic(generator(z))))"
 _WASSERSTEIN = _GAN.replace(_OF_CRITIC, "fake.mean() - critic(real).mean()").replace(
     _OF_MAKER, "-critic(generator(z)).mean()"
@@ -663,6 +665,28 @@ print(loss_fn(pooled, jnp.array([[1, 2, 3], [2, 3, 0]]), jnp.array([1, 2])).shap
     ),
     "NNX954": Cases(
         bad=(
+            # the same label, or sign, for what is real and for fakes
+            """\
+def loss_fn(disc, real, fake):
+    scores = disc(jnp.concatenate([real, fake]))  # NNX954
+    labels = jnp.concatenate([jnp.ones((4, 1)), jnp.ones((4, 1))])
+    return optax.sigmoid_binary_cross_entropy(scores, labels).mean()
+disc = nnx.Linear(3, 1, rngs=nnx.Rngs(1))
+print(nnx.grad(loss_fn)(disc, jnp.ones((4, 3)), jnp.zeros((4, 3))))
+""",
+            _GAN.replace("nnx.softplus(fake)", "nnx.softplus(-fake)").replace(_JUDGED, _TOLD),
+            _WASSERSTEIN.replace("return fake.mean()", "return -fake.mean()").replace(_JUDGED, _TOLD),
+            _LABELLED.replace("zeros_like(fake)", "ones_like(fake)").replace(_JUDGED, _TOLD),
+            _SQUARES.replace("mean(fake**2)", "mean((fake - 1) ** 2)").replace(_JUDGED, _TOLD),
+            """\
+def loss_fn(disc, real, fake):
+    on_real, on_fake = disc(real), disc(fake)  # NNX954
+    real_loss = optax.sigmoid_binary_cross_entropy(on_real, jnp.zeros(on_real.shape)).mean()
+    fake_loss = optax.sigmoid_binary_cross_entropy(on_fake, jnp.zeros(on_fake.shape)).mean()
+    return (real_loss + fake_loss) / 2
+disc = nnx.Linear(3, 1, rngs=nnx.Rngs(1))
+print(nnx.grad(loss_fn)(disc, jnp.ones((4, 3)), jnp.zeros((4, 3))))
+""",
             _GAN.replace(f"{_OF_MAKER}\n", "jnp.mean(nnx.softplus(critic(generator(z))))  # NNX954\n"),
             _WASSERSTEIN.replace("-critic(generator(z)).mean()\n", "critic(generator(z)).mean()  # NNX954\n"),
             _LABELLED.replace("jnp.ones((4, 1)))\n", "jnp.zeros((4, 1)))  # NNX954\n"),
@@ -682,6 +706,67 @@ print(step(critic, generator, jnp.ones((4, 3)), jnp.ones((4, 2))))
 """,
         ),
         clean=(
+            # other labels for fakes, labels that callers give, and residuals at two sets of points
+            """\
+def loss_fn(disc, real, fake):
+    scores = disc(jnp.concatenate([real, fake]))
+    labels = jnp.concatenate([jnp.ones((4, 1)), jnp.zeros((4, 1))])
+    return optax.sigmoid_binary_cross_entropy(scores, labels).mean()
+disc = nnx.Linear(3, 1, rngs=nnx.Rngs(1))
+print(nnx.grad(loss_fn)(disc, jnp.ones((4, 3)), jnp.zeros((4, 3))))
+""",
+            # pairs of images, and a penalty on all scores
+            """\
+def loss_fn(disc, image, fake):
+    scores = disc(jnp.concatenate([image, fake], axis=-1))
+    return optax.sigmoid_binary_cross_entropy(scores, jnp.zeros_like(scores)).mean()
+disc = nnx.Linear(6, 1, rngs=nnx.Rngs(1))
+print(nnx.grad(loss_fn)(disc, jnp.ones((4, 3)), jnp.zeros((4, 3))))
+""",
+            """\
+def loss_fn(critic, real, fake):
+    drift = jnp.mean(critic(jnp.concatenate([real, fake])) ** 2)
+    return critic(fake).mean() - critic(real).mean() + 1e-3 * drift
+critic = nnx.Linear(3, 1, rngs=nnx.Rngs(1))
+print(nnx.grad(loss_fn)(critic, jnp.ones((4, 3)), jnp.zeros((4, 3))))
+""",
+            """\
+def loss_fn(disc, real, fake):
+    on_real, on_fake = disc(real), disc(fake)
+    real_loss = optax.sigmoid_binary_cross_entropy(on_real, jnp.full(on_real.shape, 0.9)).mean()
+    fake_loss = optax.sigmoid_binary_cross_entropy(on_fake, jnp.full(on_fake.shape, 0.1)).mean()
+    return (real_loss + fake_loss) / 2
+disc = nnx.Linear(3, 1, rngs=nnx.Rngs(1))
+print(nnx.grad(loss_fn)(disc, jnp.ones((4, 3)), jnp.zeros((4, 3))))
+""",
+            """\
+def loss_fn(disc, real, fake, label):
+    on_real, on_fake = disc(real), disc(fake)
+    losses = optax.sigmoid_binary_cross_entropy
+    return losses(on_real, jnp.ones_like(on_real)).mean() + losses(on_fake, jnp.full_like(on_fake, label)).mean()
+disc = nnx.Linear(3, 1, rngs=nnx.Rngs(1))
+print(nnx.grad(loss_fn)(disc, jnp.ones((4, 3)), jnp.zeros((4, 3)), 0.0))
+""",
+            """\
+def residuals(generator_net, samples, edge):
+    inside, outside = generator_net(samples), generator_net(edge)
+    return jnp.mean(inside**2) + jnp.mean(outside**2)
+print(nnx.grad(residuals)(nnx.Linear(3, 1, rngs=nnx.Rngs(1)), jnp.ones((4, 3)), jnp.zeros((4, 3))))
+""",
+            """\
+def adversarial(generator, critic, z, other):
+    first, second = critic(generator(z)), critic(generator(other))
+    return jnp.mean(nnx.softplus(-first)) + jnp.mean(nnx.softplus(-second))
+critic, generator = nnx.Linear(3, 1, rngs=nnx.Rngs(1)), nnx.Linear(2, 3, rngs=nnx.Rngs(2))
+print(nnx.grad(adversarial)(generator, critic, jnp.ones((4, 2)), jnp.zeros((4, 2))))
+""",
+            """\
+def only_fakes(critic, generator, z, other):
+    fakes = critic(generator(z)), critic(generator(other))
+    return jnp.mean(nnx.softplus(fakes[0])) + jnp.mean(nnx.softplus(critic(generator(z + other))))
+critic, generator = nnx.Linear(3, 1, rngs=nnx.Rngs(1)), nnx.Linear(2, 3, rngs=nnx.Rngs(2))
+print(nnx.grad(only_fakes)(critic, generator, jnp.ones((4, 2)), jnp.zeros((4, 2))))
+""",
             _GAN,
             _WASSERSTEIN,
             _LABELLED,

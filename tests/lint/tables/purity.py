@@ -527,6 +527,23 @@ y = main(x)
     "NNX804": Cases(
         bad=(
             """\
+class Solver:
+    def __init__(self):
+        self.history = None
+        self.begin = -1
+    def at(self, i):
+        return self.history[i - self.begin]
+    def solve(self, v):
+        def step(c, _):
+            i, v = c
+            self.begin = i  # NNX804
+            self.history = jnp.stack([v, v * 2.0])
+            v = v + self.at(i)
+            return (i + 1, v), v
+        return jax.lax.scan(step, (0, v), None, length=3)[0]
+print(Solver().solve(x))
+""",
+            """\
 class Buffer:
     def __init__(self, rows):
         self.rows, self._filled = rows, 0
@@ -604,6 +621,24 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+class Solver:
+    def __init__(self):
+        self.history = None
+        self.begin = -1
+    def at(self, i):
+        return self.history[i - self.begin]
+    def solve(self, v):
+        def step(c, _):
+            i, v = c
+            self.begin = i
+            self.history = jnp.stack([v, v * 2.0])
+            v = v + self.at(i)
+            self.history = None
+            return (i + 1, v), v
+        return jax.lax.scan(step, (0, v), None, length=3)[0]
+print(Solver().solve(x))
+""",
             """\
 import threading
 _lock = threading.Lock()
@@ -1011,6 +1046,29 @@ def f(x):
         ),
         clean=(
             """\
+from pathlib import Path
+class Notes:
+    def __init__(self, prefix):
+        self.prefix = prefix
+    def path(self, name):
+        return Path(f"{self.prefix}{name}")
+    def start(self):
+        self.path("notes").write_text("")
+    def add(self, text):
+        with self.path("notes").open("a") as file:
+            file.write(text)
+def solve(v, notes=False):
+    writer = Notes("run.") if notes else None
+    if writer is not None:
+        writer.start()
+        writer.add("solved")
+    return v * 2
+def run():
+    return solve(x, notes=True)
+fast = jax.jit(lambda v: solve(v))
+print(fast(x))
+""",
+            """\
 def in_pairs(it):
     first = next(it)
     for second in it:
@@ -1158,6 +1216,28 @@ y = jax.jit(solve)(x)
     ),
     "NNX807": Cases(
         bad=(
+            """\
+class Fixed:
+    def __init__(self, rate, table):
+        self.rate = rate
+        self.table = table
+class Solver:
+    def __init__(self, rate):
+        self.fixed = Fixed(rate, (1.0,))
+        self.step = jax.jit(self._step)
+    def rate(self):
+        return self.fixed.rate  # NNX807
+    def refresh(self, new):
+        self.fixed = Fixed(rate=new, table=self.fixed.table)
+    def _step(self, v):
+        return v * self.rate()
+    def run(self, v):
+        for number in range(3):
+            v = self.step(v)
+            self.refresh(number)
+        return v
+print(Solver(0.5).run(x))
+""",
             """\
 class Sampler:
     def __init__(self, logits):
@@ -1324,6 +1404,50 @@ def main():
 """,
         ),
         clean=(
+            """\
+class Fixed:
+    def __init__(self, rate, table):
+        self.rate = rate
+        self.table = table
+class Solver:
+    def __init__(self, rate):
+        self.fixed = Fixed(rate, (1.0,))
+        self.step = jax.jit(self._step)
+    def rate(self):
+        return self.fixed.rate
+    def refresh(self, new):
+        self.fixed = Fixed(rate=self.rate(), table=(new,))
+    def _step(self, v):
+        return v * self.rate()
+    def run(self, v):
+        for number in range(3):
+            v = self.step(v)
+            self.refresh(number)
+        return v
+print(Solver(0.5).run(x))
+""",
+            """\
+class Fixed:
+    def __init__(self, rate, table):
+        self.rate = rate
+        self.table = table
+class Solver:
+    def __init__(self, rate):
+        self.fixed = Fixed(rate, (1.0,))
+        self.step = jax.jit(self._step)
+    def rate(self):
+        return self.fixed.rate
+    def refresh(self, new):
+        self.fixed = Fixed(table=(new,), rate=self.fixed.rate)
+    def _step(self, v):
+        return v * self.rate()
+    def run(self, v):
+        for number in range(3):
+            v = self.step(v)
+            self.refresh(number)
+        return v
+print(Solver(0.5).run(x))
+""",
             """\
 SCALE = 1.0
 def set_scale(value):
@@ -1878,6 +2002,18 @@ jax.lax.scan(lambda c, v: (c, drop(v)), 0, jnp.ones((4, 3)))
     ),
     "NNX810": Cases(
         bad=(
+            """\
+class Kept:
+    def add(self, chunk):
+        return np.asarray(chunk)  # NNX810
+def simulate(v, writer=None):
+    if writer is None:
+        writer = Kept()
+    return writer.add(v * 2.0)
+def loss(v):
+    return simulate(v).sum()
+print(jax.jit(jax.value_and_grad(loss))(x))
+""",
             "from scipy.special import gammaln\n@jit\ndef f(v):\n    return gammaln(v)  # NNX810\n",
             """\
 @jax.jit
@@ -1920,6 +2056,21 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+class Kept:
+    def add(self, chunk):
+        return np.asarray(chunk)
+class Raw:
+    def add(self, chunk):
+        return chunk
+def simulate(v, writer=None):
+    if writer is None:
+        writer = Raw()
+    return writer.add(v * 2.0)
+def loss(v):
+    return simulate(v).sum()
+print(jax.jit(jax.grad(loss))(x), simulate(x, writer=Kept()))
+""",
             """\
 class Parser:
     @staticmethod

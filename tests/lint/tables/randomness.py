@@ -95,6 +95,30 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+class NoiseCache:
+    def __init__(self, k):
+        self.k = k
+    @classmethod
+    def init(cls, key, width):
+        first, second = jax.random.split(key)
+        return cls(jnp.zeros(width) + jax.random.normal(first, (width,)))
+def serve(prompts):
+    cache_key = jax.random.key(1)
+    found = []
+    for prompt in prompts:
+        cache = NoiseCache.init(cache_key, 3)  # NNX830
+        found.append(prompt + cache.k)
+    return found
+""",
+            """\
+def compare(count):
+    left = jax.random.normal(key, (count, 3))
+    right = jax.random.normal(key, (count, 3))  # NNX830
+    print(time.time())
+    return jnp.sum((left[:, None] - right[None]) ** 2, axis=-1)
+y = compare(4)
+""",
+            """\
 def body(carry, v):
     k, total = carry
     k, sub = jax.random.split(k)
@@ -279,6 +303,51 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+class KVCache:
+    def __init__(self, k, v):
+        self.k = k
+        self.v = v
+    @classmethod
+    def init(cls, key, width):
+        first, second = jax.random.split(key)
+        fill = jax.nn.initializers.zeros
+        return cls(fill(first, (width,)), fill(second, (width,)))
+def serve(prompts):
+    cache_key = jax.random.key(1)
+    found = []
+    for prompt in prompts:
+        cache = KVCache.init(cache_key, 3)
+        found.append(prompt + cache.k + cache.v)
+    return found
+print(serve(batches))
+""",
+            """\
+def compare(count):
+    left = jax.random.normal(key, (count, 3))
+    right = jax.random.normal(key, (count, 3))
+    apart = jax.jit(lambda a, b: jnp.sum((a[:, None] - b[None]) ** 2, axis=-1))
+    apart(left, right).block_until_ready()
+    start = time.time()
+    apart(left, right).block_until_ready()
+    return time.time() - start
+print(compare(4) > 0.0)
+""",
+            """\
+import argparse
+def picture(rng, steps):
+    return jax.random.normal(rng, (3,)) / steps
+def main(argv=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, nargs="+", default=[1, 2])
+    args = parser.parse_args([])
+    rng = jax.random.key(0)
+    shown = {}
+    for steps in args.steps:
+        shown[steps] = picture(rng, steps=steps)
+    return shown
+print(main([]))
+""",
             """\
 def pictures(sample_key, params):
     return params + jax.random.normal(sample_key, (3,))
@@ -796,6 +865,16 @@ def stacked(depth):
     return nnx.Sequential(*layers)
 """,
             """\
+class Pair(nnx.Module):
+    def __init__(self):
+        self.a = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+        self.b = nnx.Linear(3, 3, rngs=nnx.Rngs(0))  # NNX831
+def create():
+    return Pair()
+shapes = nnx.state(nnx.eval_shape(create))
+pair = nnx.jit(create)()
+""",
+            """\
 a = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
 b = nnx.Linear(3, 3, rngs=nnx.Rngs(0))  # NNX831
 """,
@@ -816,6 +895,34 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Layer(nnx.Module):
+    def __init__(self, width):
+        def linear():
+            return nnx.Linear(width, width, rngs=nnx.Rngs(0))
+        self.inner = linear()
+        self.outer = linear()
+        self.first = nnx.Linear(width, 2, rngs=nnx.Rngs(0))
+        self.second = nnx.Linear(width, 2, rngs=nnx.Rngs(0))
+class Encoder(nnx.Module):
+    def __init__(self, width):
+        self.layers = nnx.Sequential(*[Layer(width) for _ in range(2)])
+def load(values):
+    encoder = nnx.eval_shape(lambda: Encoder(3))
+    graphdef, state = nnx.split(encoder)
+    return nnx.merge(graphdef, jax.tree.map(lambda one: jnp.full(one.shape, values), state))
+print(load(0.5).layers.layers[0].inner(x))
+""",
+            """\
+class Pair(nnx.Module):
+    def __init__(self):
+        self.a = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+        self.b = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+def create():
+    return Pair()
+shapes = nnx.state(nnx.eval_shape(create))
+print(jax.tree.map(lambda one: one.shape, shapes))
+""",
             """\
 def stacked(depth):
     layers = []

@@ -6,6 +6,12 @@ from tests.lint.tables import Cases
 
 _LOSS = "def loss(p, v):\n    return ((p['w'] * v) ** 2).sum()\n"
 _PARAMS = "params = {'w': jnp.ones(3)}\n"
+_Q = """\
+def q(p, s):
+    return s @ p
+weights = jnp.ones((3, 2))
+batch = {"s": jnp.ones((5, 3)), "t": jnp.ones((5, 3)), "a": jnp.arange(5) % 2, "r": jnp.arange(5.0)}
+"""
 _COLUMN = (
     "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.out = nnx.Linear(3, 1, rngs=rngs)\n"
     "    def __call__(self, v):\n        return self.out(v)\n"
@@ -154,8 +160,97 @@ def a2c_loss(net, obs, actions, returns):
 def run(batch):
     return a2c_loss(ActorCritic(nnx.Rngs(0)), *batch)
 """,
+            # one element of each row is still a column
+            _Q + "def goals(p, b):\n    return b['r'] + 0.9 * jnp.max(q(p, b['t']), axis=1)\n"
+            "def loss(p, frozen, b):\n    taken = jnp.take_along_axis(q(p, b['s']), b['a'][:, None], axis=1)\n"
+            "    return jnp.mean((taken - goals(frozen, b)) ** 2)  # NNX800\n"
+            "print(jax.grad(loss)(weights, weights, batch))\n",
+            "def ce(logits, labels, weights):\n    logp = jax.nn.log_softmax(logits)\n"
+            "    nll = -jnp.take_along_axis(logp, labels[:, None], axis=-1)\n"
+            "    return jnp.sum(nll * weights) / jnp.sum(weights)  # NNX800\n"
+            "labels = jnp.array([0, 1, 2, 0])\n"
+            "print(ce(jnp.ones((4, 3)), labels, (labels != 0).astype(jnp.float32)))\n",
+            _Q + "def loss(p, frozen, b):\n    taken = jnp.take_along_axis(q(p, b['s']), b['a'][:, None], axis=1)\n"
+            "    best = q(frozen, b['t']).max(axis=-1)\n"
+            "    return jnp.mean((taken - (b['r'] + 0.9 * best)) ** 2)  # NNX800\n"
+            "print(jax.grad(loss)(weights, weights, batch))\n",
+            _Q + "def errors(p, frozen, b):\n    index = b['a'].reshape(-1, 1)\n"
+            "    taken = jnp.take_along_axis(q(p, b['s']), index, axis=-1)\n"
+            "    after = q(frozen, b['t'])\n    best = jnp.argmax(q(p, b['t']), axis=1)\n"
+            "    goal = b['r'] + 0.9 * jax.vmap(lambda row, i: row[i])(after, best)\n"
+            "    return taken - jax.lax.stop_gradient(goal)  # NNX800\n"
+            "print(errors(weights, weights, batch).shape)\n",
+            _Q + "def loss(p, q_values, next_q_values, b):\n"
+            "    taken = jnp.take_along_axis(q_values, jnp.expand_dims(b['a'], 1), 1)\n"
+            "    goal = b['r'] + 0.9 * next_q_values[jnp.arange(5), next_q_values.argmax(-1)]\n"
+            "    return optax.huber_loss(taken, goal).mean()  # NNX800\n"
+            "print(loss(weights, q(weights, batch['s']), q(weights, batch['t']), batch))\n",
+            _Q + "net, target_net = nnx.Linear(3, 2, rngs=nnx.Rngs(0)), nnx.Linear(3, 2, rngs=nnx.Rngs(1))\n"
+            "def step(net, target_net, b):\n    goal = b['r'] + 0.9 * jnp.max(target_net(b['t']), axis=1)\n"
+            "    def loss(m):\n        taken = jnp.take_along_axis(m(b['s']), b['a'][:, jnp.newaxis], axis=1)\n"
+            "        return ((taken - goal) ** 2).mean()  # NNX800\n    return nnx.grad(loss)(net)\n"
+            "print(step(net, target_net, batch))\n",
+            # what a scan gives, stacked
+            _COLUMN + "def discounted(rewards, gamma):\n    def body(carry, r):\n        carry = r + gamma * carry\n"
+            "        return carry, carry\n    _, out = jax.lax.scan(body, 0.0, rewards, reverse=True)\n    return out\n"
+            "def loss(m, v, returns):\n    return jnp.mean((m(v) - returns) ** 2)  # NNX800\n"
+            "print(nnx.grad(loss)(one, data, discounted(data[:, 0], 0.9)))\n",
+            _COLUMN + "def gae(rewards, values, dones, gamma=0.99, lam=0.95):\n    deltas = rewards - values\n"
+            "    def body(later, xs):\n        delta, done = xs\n"
+            "        later = delta + gamma * lam * (1.0 - done) * later\n        return later, (later, delta)\n"
+            "    _, (adv, _) = jax.lax.scan(body, jnp.zeros(()), (deltas, dones), reverse=True)\n"
+            "    return adv, adv + values\n"
+            "adv, targets = gae(goal, jnp.zeros(4), jnp.zeros(4))\n"
+            "print(((one(data) - targets) ** 2).mean())  # NNX800\n"
+            "print(((one(data) - adv) ** 2).mean())  # NNX800\n",
+            _COLUMN + "class Returns:\n    def __init__(self, gamma):\n        self.gamma = gamma\n"
+            "    def body(self, carry, r):\n        new = r + self.gamma * carry\n        return new, new\n"
+            "    def of(self, rewards):\n        return jax.lax.scan(self.body, 0.0, xs=rewards, reverse=True)[1]\n"
+            "print(((one(data) - Returns(0.9).of(goal)) ** 2).mean())  # NNX800\n",
         ),
         clean=(
+            # the last carry of a scan, columns that it stacks, and what many scans give
+            _COLUMN + "total, running = jax.lax.scan(lambda c, r: (c + r, c + r), 0.0, goal)\n"
+            "print(((one(data) - total) ** 2).mean(), ((one(data)[:, 0] - running) ** 2).mean())\n"
+            "_, columns = jax.lax.scan(lambda c, r: (c + r, c + r), jnp.zeros(1), goal[:, None])\n"
+            "print(((one(data) - columns) ** 2).mean())\n",
+            _COLUMN + "def sums(row):\n    return jax.lax.scan(lambda c, r: (c + r, c + r), 0.0, row)[1]\n"
+            "print(((one(data) - jax.vmap(sums)(goal[:, None])) ** 2).mean())\n",
+            _COLUMN + "def body(carry, row):\n    return carry, one(row)\n"
+            "_, made = jax.lax.scan(body, 0, data)\nprint(((made - goal[:, None]) ** 2).mean())\n",
+            _COLUMN + "def body(carry, rows):\n    return carry, (rows.sum(axis=-1), rows)\n"
+            "_, (sums, rows) = jax.lax.scan(body, 0, jnp.ones((4, 1, 3)))\n"
+            "print(((one(data) - sums) ** 2).mean(), (one(data) - rows[:, 0]).mean())\n",
+            # one element of each row, without the second axis, beside other columns, and of one example
+            "def table(scores, ranks, levels):\n    lowest = jnp.take_along_axis(scores, ranks[:, None], axis=1)\n"
+            "    return lowest - levels\n"
+            "print(table(jnp.ones((4, 3)), jnp.arange(4) % 3, jnp.linspace(0.0, 1.0, 7)).shape)\n",
+            _Q
+            + "def loss(p, frozen, b):\n    taken = jnp.take_along_axis(q(p, b['s']), b['a'][:, None], axis=1)[:, 0]\n"
+            "    best = q(frozen, b['t']).max(axis=-1)\n"
+            "    return jnp.mean((taken - (b['r'] + 0.9 * best)) ** 2)\n"
+            "print(jax.grad(loss)(weights, weights, batch))\n",
+            _Q + "def loss(p, frozen, b):\n    taken = jnp.take_along_axis(q(p, b['s']), b['a'][:, None], axis=1)\n"
+            "    best = q(frozen, b['t']).max(axis=-1, keepdims=True)\n"
+            "    return jnp.mean((taken - (b['r'][:, None] + 0.9 * best)) ** 2)\n"
+            "print(jax.grad(loss)(weights, weights, batch))\n",
+            _Q + "def loss(p, frozen, b):\n    taken = jnp.take_along_axis(q(p, b['s']), b['a'][:, None], axis=1)\n"
+            "    goal = b['r'] + 0.9 * q(frozen, b['t']).max(axis=-1)\n    goal = goal[:, None]\n"
+            "    return optax.huber_loss(taken, goal).mean()\n"
+            "print(jax.grad(loss)(weights, weights, batch))\n",
+            _Q + "def gap(p, b):\n    values = q(p, b['s'])\n"
+            "    taken = jnp.take_along_axis(values, b['a'][:, None], axis=1)\n    return taken - values\n"
+            "print(gap(weights, batch).shape)\n",
+            _Q + "def gap(p, b):\n    values = q(p, b['s'])\n"
+            "    taken = jnp.take_along_axis(values, b['a'][:, None], axis=1)\n    return taken - values.mean(axis=0)\n"
+            "print(gap(weights, batch).shape)\n",
+            _Q + "def one(p, s, a, r, t):\n    taken = jnp.take_along_axis(q(p, s), a[..., None], axis=-1)\n"
+            "    return (taken - (r + 0.9 * q(p, t).max(axis=-1))).sum()\n"
+            "print(jax.vmap(one, (None, 0, 0, 0, 0))(weights, *(batch[k] for k in 'sart')).shape)\n",
+            _Q + "def loss(p, frozen, b):\n    taken = jnp.take_along_axis(q(p, b['s']), b['a'][:, None], axis=1)\n"
+            "    taken = taken.squeeze(-1)\n    best = q(frozen, b['t']).max(axis=-1)\n"
+            "    return jnp.mean((taken - (b['r'] + 0.9 * best)) ** 2)\n"
+            "print(jax.grad(loss)(weights, weights, batch))\n",
             # parts of columns that a generator gives, and single examples
             _COLUMN + "def parts(v, t):\n    for i in range(0, len(v), 2):\n"
             "        yield {'v': v[i : i + 2], 't': t[i : i + 2, None]}\n"

@@ -336,6 +336,59 @@ print(density(x, 0.0, 2 * jnp.eye(3)))
     ),
     "NNX949": Cases(
         bad=(
+            """\
+def energy(spins):
+    return -jnp.sum(spins[1:] * spins[:-1])
+def step(key, spins, beta):
+    first, second = jax.random.split(key)
+    i = jax.random.randint(first, (), 0, spins.shape[0])
+    new_spins = spins.at[i].multiply(-1)
+    growth = energy(new_spins) - energy(spins)
+    accept = jax.random.uniform(second) < jnp.exp(beta * growth)  # NNX949
+    return jnp.where(accept, new_spins, spins)
+print(step(key, jnp.ones(10), 0.5))
+""",
+            """\
+def potential(q):
+    return 0.5 * jnp.sum(q**2)
+def kinetic(p):
+    return 0.5 * jnp.sum(p**2)
+def transition(key, q, p, q_new, p_new):
+    old_h = potential(q) + kinetic(p)
+    new_h = potential(q_new) + kinetic(p_new)
+    accept = jnp.log(jax.random.uniform(key)) < new_h - old_h  # NNX949
+    return jnp.where(accept, q_new, q)
+print(transition(key, x, x, x, x))
+""",
+            """\
+def potential(q):
+    return 0.5 * jnp.sum(q**2)
+def kinetic(p):
+    return 0.5 * jnp.sum(p**2)
+def transition(key, q, p, q_new, p_new):
+    old_h = potential(q) + kinetic(p)
+    new_h = potential(q_new) + kinetic(p_new)
+    prob = jnp.minimum(1.0, jnp.exp(new_h - old_h))
+    accept = jax.random.uniform(key) < prob  # NNX949
+    return jnp.where(accept, q_new, q)
+print(transition(key, x, x, x, x))
+""",
+            _CHAIN
+            + """\
+    log_ratio = logp(v) - logp(proposal)
+    accept = jnp.log(jax.random.uniform(k2)) < log_ratio  # NNX949
+    return jnp.where(accept, proposal, v)
+print(step(key, x))
+""",
+            _CHAIN
+            + """\
+    before, after = 0.0, 1.0
+    current_logp = logp(v)
+    proposed_logp = logp(proposal)
+    accept = jax.random.uniform(k2) < jnp.exp(current_logp - proposed_logp)  # NNX949
+    return jnp.where(accept, proposal, v)
+print(step(key, x))
+""",
             _CHAIN
             + """\
     accept = jax.random.exponential(k2) < logp(proposal) - logp(v)  # NNX949
@@ -369,6 +422,74 @@ print(step(key, x))
             "print(step(key, x, lambda v: -jnp.sum(v**2)))\n",
         ),
         clean=(
+            """\
+def energy(spins):
+    return -jnp.sum(spins[1:] * spins[:-1])
+def step(key, spins, beta):
+    first, second = jax.random.split(key)
+    i = jax.random.randint(first, (), 0, spins.shape[0])
+    new_spins = spins.at[i].multiply(-1)
+    growth = energy(new_spins) - energy(spins)
+    accept = jax.random.uniform(second) < jnp.exp(-beta * growth)
+    return jnp.where(accept, new_spins, spins)
+print(step(key, jnp.ones(10), 0.5))
+""",
+            """\
+def potential(q):
+    return 0.5 * jnp.sum(q**2)
+def kinetic(p):
+    return 0.5 * jnp.sum(p**2)
+def transition(key, q, p, q_new, p_new):
+    old_h = potential(q) + kinetic(p)
+    new_h = potential(q_new) + kinetic(p_new)
+    accept = jnp.log(jax.random.uniform(key)) < old_h - new_h
+    return jnp.where(accept, q_new, q)
+print(transition(key, x, x, x, x))
+""",
+            """\
+def potential(q):
+    return 0.5 * jnp.sum(q**2)
+def kinetic(p):
+    return 0.5 * jnp.sum(p**2)
+def transition(key, q, p, q_new, p_new):
+    old_h = potential(q) + kinetic(p)
+    new_h = potential(q_new) + kinetic(p_new)
+    prob = jnp.minimum(1.0, jnp.exp(old_h - new_h))
+    accept = jax.random.uniform(key) < prob
+    return jnp.where(accept, q_new, q)
+print(transition(key, x, x, x, x))
+""",
+            """\
+def potential(q):
+    return 0.5 * jnp.sum(q**2)
+def kinetic(p):
+    return 0.5 * jnp.sum(p**2)
+def transition(key, q, p, q_new, p_new):
+    old_h = potential(q) + kinetic(p)
+    new_h = potential(q_new) + kinetic(p_new)
+    growth = new_h - old_h
+    accept = jnp.log(jax.random.uniform(key)) < -growth
+    return jnp.where(accept, q_new, q)
+print(transition(key, x, x, x, x))
+""",
+            """\
+def neg_log_prob(v):
+    return 0.5 * jnp.sum(v**2)
+def step(key, v):
+    k1, k2 = jax.random.split(key)
+    proposal = v + jax.random.normal(k1, v.shape)
+    accept = jnp.log(jax.random.uniform(k2)) < neg_log_prob(v) - neg_log_prob(proposal)
+    return jnp.where(accept, proposal, v)
+print(step(key, x))
+""",
+            _CHAIN
+            + """\
+    current_logp = logp(v)
+    proposed_logp = logp(proposal)
+    accept = jax.random.uniform(k2) < jnp.exp(proposed_logp - current_logp)
+    return jnp.where(accept, proposal, v)
+print(step(key, x))
+""",
             _CHAIN
             + """\
     accept = -jax.random.exponential(k2) < logp(proposal) - logp(v)
@@ -689,6 +810,281 @@ print(counted(jnp.ones(4)))
             '    return jax.lax.psum(jnp.sum((rows @ w) ** 2), ("data", "model"))\n'
             'specs = (P("model"), P("data", "model"))\n'
             "print(jax.jit(jax.shard_map(loss, mesh=mesh, in_specs=specs, out_specs=P()))(x, jnp.ones((2, 3))))\n",
+        ),
+    ),
+    "NNX978": Cases(
+        bad=(
+            """\
+def log_factorials(count):
+    return jnp.log(jnp.cumprod(jnp.arange(1, count + 1)))  # NNX978
+print(log_factorials(20))
+""",
+            """\
+def table(most):
+    counts = jnp.arange(1, most + 1)
+    return jnp.log(jnp.cumprod(jnp.concatenate([jnp.ones(1, jnp.int32), counts])))  # NNX978
+print(table(40)[3])
+""",
+            """\
+N = 50_000
+print(jnp.arange(N) ** 2)  # NNX978
+""",
+            """\
+ids = jnp.arange(100_000)
+print(ids.sum() / 100_000, jnp.prod(jnp.arange(1, 6)))  # NNX978
+""",
+            """\
+bits = 2 ** jnp.arange(40)  # NNX978
+print(bits)
+""",
+            """\
+def factorial(n):
+    return jnp.prod(jnp.arange(1, n + 1))  # NNX978
+print([factorial(3), factorial(13)])
+""",
+        ),
+        clean=(
+            """\
+def log_factorials(count):
+    return jnp.cumsum(jnp.log(jnp.arange(1, count + 1)))
+print(log_factorials(20))
+""",
+            """\
+def factorial(n):
+    return jnp.prod(jnp.arange(1, n + 1))
+print([factorial(3), factorial(12)])
+""",
+            """\
+def factorial(n):
+    return jnp.prod(jnp.arange(1, n + 1))
+print([factorial(len(part)) for part in ("ab", "abc")])
+""",
+            """\
+counts = jnp.arange(1.0, 21.0)
+print(jnp.cumprod(counts), jnp.prod(jnp.arange(1, 21, dtype=jnp.float32)), 2.0 ** jnp.arange(40))
+""",
+            """\
+ids = jnp.arange(100_000)
+print(ids.mean(), ids.astype(jnp.float32).sum(), 2 ** jnp.arange(31)[:30])
+""",
+            """\
+cells = jnp.arange(1000)
+print((cells * 73856093) & 1023, (cells * 73856093 ^ cells * 19349663) % 512)
+""",
+            """\
+powers = 10 ** jnp.arange(9)
+print(powers, (jnp.arange(40_000) ** 2).max(), jnp.sum(jnp.arange(60_000)))
+""",
+            """\
+print(np.cumprod(np.arange(1, 15)), np.sum(np.arange(100_000)))
+""",
+        ),
+    ),
+    "NNX983": Cases(
+        bad=(
+            """\
+def act(mean, scale, key):
+    raw = mean + scale * jax.random.normal(key, mean.shape)
+    logp = jax.scipy.stats.norm.logpdf(raw, mean, scale).sum(-1)
+    logp += (2 * (jnp.log(2) - raw - jax.nn.softplus(-2 * raw))).sum(-1)  # NNX983
+    return jnp.tanh(raw), logp
+print(act(x, 1.0, key))
+""",
+            """\
+def act(mean, log_std, key):
+    noise = jax.random.normal(key, mean.shape)
+    raw = mean + jnp.exp(log_std) * noise
+    action = jnp.tanh(raw)
+    log_prob = -0.5 * (noise**2 + jnp.log(2 * jnp.pi)) - log_std
+    log_prob = log_prob + jnp.log(1.0 - action**2 + 1e-6)  # NNX983
+    return action, log_prob.sum(axis=-1)
+print(act(x, 0.0 * x, key))
+""",
+            """\
+def act(mean, log_std, key):
+    noise = jax.random.normal(key, mean.shape)
+    raw = mean + jnp.exp(log_std) * noise
+    action = jnp.tanh(raw)
+    log_prob = -0.5 * (noise**2 + jnp.log(2 * jnp.pi)) - log_std
+    log_prob = log_prob.sum(-1)
+    log_prob += jnp.sum(jnp.log(1 - jnp.square(action) + 1e-6), axis=-1)  # NNX983
+    return action, log_prob
+print(act(x, 0.0 * x, key))
+""",
+            """\
+def act(mean, log_std, key):
+    noise = jax.random.normal(key, mean.shape)
+    raw = mean + jnp.exp(log_std) * noise
+    action = jnp.tanh(raw)
+    log_prob = -0.5 * (noise**2 + jnp.log(2 * jnp.pi)) - log_std
+    volume = jnp.log1p(-(action**2)).sum(axis=-1)  # NNX983
+    return action, log_prob.sum(axis=-1) + volume
+print(act(x, 0.0 * x, key))
+""",
+            """\
+def act(mean, log_std, key):
+    noise = jax.random.normal(key, mean.shape)
+    raw = mean + jnp.exp(log_std) * noise
+    action = jnp.tanh(raw)
+    log_prob = -0.5 * (noise**2 + jnp.log(2 * jnp.pi)) - log_std
+    return action, (log_prob - jnp.log(1 - raw**2 + 1e-6)).sum(axis=-1)  # NNX983
+print(act(x, 0.0 * x, key))
+""",
+            """\
+def act(mean, scale, key):
+    raw = mean + scale * jax.random.normal(key, mean.shape)
+    squashed = jnp.tanh(raw)
+    logp = jax.scipy.stats.norm.logpdf(raw, mean, scale).sum(-1)
+    return squashed, logp + jnp.log(1 - squashed * squashed + 1e-6).sum(-1)  # NNX983
+print(act(x, 1.0, key))
+""",
+        ),
+        clean=(
+            """\
+def act(mean, scale, key):
+    raw = mean + scale * jax.random.normal(key, mean.shape)
+    logp = jax.scipy.stats.norm.logpdf(raw, mean, scale).sum(-1)
+    logp -= (2 * (jnp.log(2) - raw - jax.nn.softplus(-2 * raw))).sum(-1)
+    return jnp.tanh(raw), logp
+print(act(x, 1.0, key))
+""",
+            """\
+def act(mean, log_std, key):
+    noise = jax.random.normal(key, mean.shape)
+    raw = mean + jnp.exp(log_std) * noise
+    action = jnp.tanh(raw)
+    log_prob = -0.5 * (noise**2 + jnp.log(2 * jnp.pi)) - log_std
+    log_prob = log_prob - jnp.log(1.0 - action**2 + 1e-6)
+    return action, log_prob.sum(axis=-1)
+print(act(x, 0.0 * x, key))
+""",
+            """\
+def act(mean, log_std, key):
+    noise = jax.random.normal(key, mean.shape)
+    raw = mean + jnp.exp(log_std) * noise
+    action = jnp.tanh(raw)
+    log_prob = -0.5 * (noise**2 + jnp.log(2 * jnp.pi)) - log_std
+    log_prob = log_prob.sum(-1)
+    log_prob -= jnp.sum(jnp.log(1 - jnp.square(action) + 1e-6), axis=-1)
+    return action, log_prob
+print(act(x, 0.0 * x, key))
+""",
+            """\
+def act(mean, log_std, key):
+    noise = jax.random.normal(key, mean.shape)
+    raw = mean + jnp.exp(log_std) * noise
+    action = jnp.tanh(raw)
+    log_prob = -0.5 * (noise**2 + jnp.log(2 * jnp.pi)) - log_std
+    nll = -log_prob + jnp.log(1 - action**2 + 1e-6)
+    return action, nll.sum(axis=-1)
+print(act(x, 0.0 * x, key))
+""",
+            """\
+def act(mean, log_std, key):
+    noise = jax.random.normal(key, mean.shape)
+    raw = mean + jnp.exp(log_std) * noise
+    action = jnp.tanh(raw)
+    log_prob = -0.5 * (noise**2 + jnp.log(2 * jnp.pi)) - log_std
+    volume = -jnp.log1p(-(action**2)).sum(axis=-1)
+    return action, log_prob.sum(axis=-1) + volume
+print(act(x, 0.0 * x, key))
+""",
+            """\
+def log_density(y):
+    return jnp.sum(1.5 * jnp.log(1 - y**2 + 1e-6))
+def unconstrained(v):
+    y = jnp.tanh(v)
+    return log_density(y) + jnp.sum(jnp.log(1 - y**2 + 1e-6))
+print(jax.grad(unconstrained)(x))
+""",
+            """\
+def fisher(r, n):
+    z = jnp.arctanh(r)
+    log_prob = jax.scipy.stats.norm.logpdf(z, 0.0, 1 / jnp.sqrt(n))
+    return log_prob - jnp.log(1 - r**2)
+print(fisher(0.5, 10.0))
+""",
+            """\
+def step(v, log_prob):
+    y = jnp.tanh(v)
+    return y, log_prob + jnp.log(1 - y**2 + 1e-6)
+print(step(x, 0.0 * x))
+""",
+        ),
+    ),
+    "NNX999": Cases(
+        bad=(
+            """\
+betas = jnp.linspace(1e-4, 0.02, 100)
+alphas_cumprod = jnp.cumprod(betas)  # NNX999
+print(jnp.sqrt(alphas_cumprod))
+""",
+            """\
+class Diffusion:
+    def __init__(self, steps):
+        self.betas = jnp.linspace(1e-4, 0.05, steps)
+        self.alphas = 1.0 - self.betas
+        self.alpha_bars = jnp.cumprod(self.betas)  # NNX999
+    def noised(self, v, t, noise):
+        share = self.alpha_bars[t]
+        return jnp.sqrt(share) * v + jnp.sqrt(1.0 - share) * noise
+print(Diffusion(50).noised(x, 3, 0.0 * x))
+""",
+            """\
+betas = jnp.linspace(1e-4, 0.02, 100)
+alphas = 1.0 - betas
+sqrt_alpha_bar = jnp.sqrt(jnp.cumprod(1.0 - alphas))  # NNX999
+print(sqrt_alpha_bar)
+""",
+            """\
+alpha_bar = jnp.cumprod(jnp.linspace(1e-4, 0.02, 100))  # NNX999
+print(alpha_bar, "betas from 1e-4 to 0.02")
+""",
+            """\
+betas = jnp.linspace(1e-4, 0.02, 100)
+schedule = dict(betas=betas, alpha_bar=jnp.cumsum(1.0 - betas))  # NNX999
+print(schedule["alpha_bar"])
+""",
+        ),
+        clean=(
+            """\
+betas = jnp.linspace(1e-4, 0.02, 100)
+alphas = 1.0 - betas
+alphas_cumprod = jnp.cumprod(alphas)
+print(jnp.sqrt(alphas_cumprod), jnp.cumprod(1.0 - betas))
+""",
+            """\
+betas = jnp.linspace(1e-4, 0.02, 100)
+log_alpha_bar = jnp.cumsum(jnp.log(1.0 - betas))
+alpha_bar = jnp.exp(-jnp.cumsum(betas))
+print(log_alpha_bar, alpha_bar)
+""",
+            """\
+def schedule(steps):
+    t = jnp.linspace(0.0, 1.0, steps + 1)
+    alpha_bar = jnp.cos(0.5 * jnp.pi * t) ** 2
+    betas = jnp.clip(1.0 - alpha_bar[1:] / alpha_bar[:-1], 0.0, 0.999)
+    alpha_bars = jnp.cumprod(1.0 - betas)
+    return alpha_bars
+print(schedule(50))
+""",
+            """\
+alphas = jnp.linspace(0.9999, 0.98, 100)
+alpha_bars = jnp.cumprod(alphas)
+betas = 1.0 - alphas
+print(alpha_bars, betas)
+""",
+            """\
+betas = jnp.full(10, 0.9)
+discounts = jnp.cumprod(betas)
+print(discounts)
+""",
+            """\
+betas = jnp.linspace(0.98, 0.9999, 10)
+alpha_bars = jnp.cumprod(jnp.linspace(0.98, 0.9999, 10))
+total_alpha = jnp.cumsum(betas)
+print(alpha_bars, total_alpha)
+""",
         ),
     ),
 }

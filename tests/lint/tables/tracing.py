@@ -57,6 +57,22 @@ def layer(v):
 y = jax.jit(layer)(x)
 """,
             """\
+def attend(v, mask=None):
+    return v * mask if mask else v  # NNX820
+def decode(v):
+    @jax.jit
+    def first(v):
+        return v, v > 0.0
+    @jax.jit
+    def following(v, mask):
+        return attend(v, mask=mask), mask
+    v, mask = first(v)
+    for _ in range(2):
+        v, mask = following(v, mask)
+    return v
+y = decode(x)
+""",
+            """\
 @jax.jit
 def f(x):
     if x.sum() > 0:  # NNX820
@@ -132,6 +148,57 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+class Stack(nnx.Module):
+    def __init__(self):
+        self.first = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+        self.second = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+    def __call__(self, v, caches=None):
+        kept = []
+        for i, layer in enumerate((self.first, self.second)):
+            v = layer(v) + (caches[i] if caches else 0.0)
+            kept.append(v)
+        return v, kept
+def generate(stack, v):
+    graphdef, state = nnx.split(stack)
+    @jax.jit
+    def prefill(state, v):
+        m = nnx.merge(graphdef, state)
+        v, pairs = m(v)
+        caches = []
+        for one in pairs:
+            caches.append(jnp.zeros(3) + one)
+        return v, caches
+    @jax.jit
+    def decode(state, v, caches):
+        m = nnx.merge(graphdef, state)
+        v, caches = m(v, caches=caches)
+        return v, caches
+    v, caches = prefill(state, v)
+    for _ in range(2):
+        v, caches = decode(state, v, caches)
+    return v
+print(generate(Stack(), x))
+""",
+            """\
+def scaled(v, caches=None):
+    return v * caches[0] if caches else v
+def generate(v):
+    @jax.jit
+    def prefill(v):
+        caches = []
+        for number in range(2):
+            caches.append(v + number)
+        return v, caches
+    @jax.jit
+    def decode(v, caches):
+        return scaled(v, caches), caches
+    v, caches = prefill(v)
+    for _ in range(2):
+        v, caches = decode(v, caches)
+    return v
+print(generate(x))
+""",
             """\
 def product(data, size, form):
     if form == "whole":
@@ -1029,6 +1096,23 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+class Listener:
+    def __init__(self):
+        self.heard = []
+    def hear(self, value):
+        self.heard.append(value)
+@partial(jax.jit, static_argnums=0)
+def told(hear, i, v):
+    return v * 0.5
+@jax.jit
+def silent(i, v):
+    return v * 0.5
+def run(v, steps, listener=None):
+    step = partial(told, listener.hear) if listener is not None else silent
+    return jax.lax.fori_loop(jnp.int32(0), jnp.int32(steps), step, v)
+print(run(x, 3), run(x, 3, Listener()))
+""",
             """\
 import json
 settings = json.loads('{"shape": [2, 3], "name": "mean"}')

@@ -69,6 +69,28 @@ from jax.sharding import PartitionSpec as P
 mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
 """
 
+_MEASURED = """\
+metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+def loss_of(net, v):
+    return (net(v) ** 2).mean()
+def train_step(net, opt, metrics, v):
+    loss, grads = nnx.value_and_grad(loss_of)(net, v)
+    metrics.update(loss=loss)
+    nnx.update(net, jax.tree.map(lambda p, g: p - 0.1 * g, nnx.state(net, nnx.Param), grads))
+def eval_step(net, metrics, v):
+    metrics.update(loss=loss_of(net, v))
+"""
+
+_CACHED = """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.attention = nnx.MultiHeadAttention(2, 4, decode=True, rngs=rngs)
+    def init_cache(self, shape):
+        self.attention.init_cache(shape)
+    def __call__(self, v):
+        return self.attention(v)
+"""
+
 CASES = {
     "NNX787": Cases(
         bad=(
@@ -703,6 +725,33 @@ class Encoder(nnx.Module):
     ),
     "NNX892": Cases(
         bad=(
+            # training and evaluation under one metric, with a reset behind one of the two
+            _MEASURED + "for step in range(20):\n    train_step(model, optimizer, metrics, x)\n    if step % 5 == 4:\n"
+            "        print(metrics.compute())\n        for v in batches:\n            eval_step(model, metrics, v)\n"
+            "        print(metrics.compute())  # NNX892\n        metrics.reset()\n",
+            _MEASURED
+            + "for epoch in range(3):\n    for v in batches:\n        train_step(model, optimizer, metrics, v)\n"
+            "    print(metrics.compute())  # NNX892\n    metrics.reset()\n    for v in batches:\n"
+            "        eval_step(model, metrics, v)\n    print(metrics.compute())\n",
+            _MEASURED + "def train_epoch(net, opt, metrics, data):\n    metrics.reset()\n    for v in data:\n"
+            "        train_step(net, opt, metrics, v)\n    return metrics.compute()\n"
+            "def evaluate(net, metrics, data):\n    for v in data:\n        eval_step(net, metrics, v)\n"
+            "    return metrics.compute()  # NNX892\n"
+            "for epoch in range(3):\n    print(train_epoch(model, optimizer, metrics, batches))\n"
+            "    print(evaluate(model, metrics, batches))\n",
+            _MEASURED + "class Trainer:\n    def __init__(self):\n"
+            "        self.metrics = nnx.MultiMetric(loss=nnx.metrics.Average('loss'))\n"
+            "    def train_epoch(self, data):\n        self.metrics.reset()\n        for v in data:\n"
+            "            train_step(model, optimizer, self.metrics, v)\n        return self.metrics.compute()\n"
+            "    def validate(self, data):\n        for v in data:\n            eval_step(model, self.metrics, v)\n"
+            "        return self.metrics.compute()  # NNX892\n    def fit(self):\n        for epoch in range(3):\n"
+            "            print(self.train_epoch(batches), self.validate(batches))\nTrainer().fit()\n",
+            _MEASURED + "for epoch in range(3):\n    for v in batches:\n"
+            "        loss, grads = nnx.value_and_grad(loss_of)(model, v)\n"
+            "        optimizer.update(model, grads)  # NNX904\n"
+            "        metrics.update(loss=loss)\n    for val_batch in batches:\n"
+            "        metrics.update(loss=loss_of(model, val_batch))\n"
+            "    print(metrics.compute())  # NNX892\n    metrics.reset()\n",
             """\
 def fit(params, loss, tx, st):
     acc = jax.tree.map(jnp.zeros_like, params)
@@ -808,6 +857,36 @@ for _ in range(3):
             .replace("= jax", "= grads_of(net, v) if net.total is None else jax"),
         ),
         clean=(
+            # training and evaluation under one metric, with a reset between them, or each with its own
+            _MEASURED + "for step in range(20):\n    train_step(model, optimizer, metrics, x)\n    if step % 2:\n"
+            "        print(metrics.compute())\n        metrics.reset()\n    if step % 5 == 4:\n"
+            "        metrics.reset()\n        for v in batches:\n            eval_step(model, metrics, v)\n"
+            "        print(metrics.compute())\n        metrics.reset()\n",
+            _MEASURED + "def result(metrics):\n    values = metrics.compute()\n    metrics.reset()\n    return values\n"
+            "for epoch in range(3):\n    for v in batches:\n        train_step(model, optimizer, metrics, v)\n"
+            "    print(result(metrics))\n    for v in batches:\n        eval_step(model, metrics, v)\n"
+            "    print(result(metrics))\n",
+            _MEASURED + "def train_epoch(net, opt, metrics, data):\n    for v in data:\n"
+            "        train_step(net, opt, metrics, v)\n    values = metrics.compute()\n    metrics.reset()\n"
+            "    return values\ndef evaluate(net, metrics, data):\n    metrics.reset()\n    for v in data:\n"
+            "        eval_step(net, metrics, v)\n    values = metrics.compute()\n    metrics.reset()\n"
+            "    return values\nfor epoch in range(3):\n    print(train_epoch(model, optimizer, metrics, batches))\n"
+            "    print(evaluate(model, metrics, batches))\n",
+            _MEASURED + "for epoch in range(3):\n    seen = nnx.MultiMetric(loss=nnx.metrics.Average('loss'))\n"
+            "    for v in batches:\n        train_step(model, optimizer, metrics, v)\n    for v in batches:\n"
+            "        eval_step(model, seen, v)\n    print(metrics.compute(), seen.compute())\n    metrics.reset()\n",
+            _MEASURED + "class Trainer:\n    def __init__(self):\n"
+            "        self.metrics = nnx.MultiMetric(loss=nnx.metrics.Average('loss'))\n"
+            "    def train_epoch(self, data):\n        self.metrics.reset()\n        for v in data:\n"
+            "            train_step(model, optimizer, self.metrics, v)\n        return self.metrics.compute()\n"
+            "    def validate(self, data):\n        self.metrics.reset()\n        for v in data:\n"
+            "            eval_step(model, self.metrics, v)\n"
+            "        return self.metrics.compute()\n    def fit(self):\n        for epoch in range(3):\n"
+            "            print(self.train_epoch(batches), self.validate(batches))\nTrainer().fit()\n",
+            _MEASURED
+            + "for epoch in range(3):\n    for v in batches:\n        train_step(model, optimizer, metrics, v)\n"
+            "        print('so far', metrics.compute())\n    if epoch == 2:\n        for v in batches:\n"
+            "            print('test', loss_of(model, v))\n    print(metrics.compute())\n    metrics.reset()\n",
             """\
 tx = optax.sgd(0.1)
 params = jnp.ones(3)
@@ -1413,6 +1492,16 @@ y = list(Trainer(0).train(3))
     ),
     "NNX898": Cases(
         bad=(
+            # methods that make the cache, and that nobody calls
+            _CACHED.replace("decode=True, rngs=rngs)", "decode=True, rngs=rngs)  # NNX898")
+            + "net = Decoder(nnx.Rngs(0))\nprint(net(jnp.ones((1, 1, 4))))\n",
+            _CACHED.replace("decode=True, rngs=rngs)", "decode=True, rngs=rngs)  # NNX898").replace(
+                "def init_cache", "def reset"
+            )
+            + "class LM(nnx.Module):\n    def __init__(self, rngs):\n        self.net = Decoder(rngs)\n"
+            "    def init_cache(self, shape):\n        self.net.attention.init_cache(shape)\n"
+            "    def __call__(self, v):\n        return self.net(v)\n"
+            "def generate(lm):\n    return lm(jnp.ones((1, 1, 4)))\nprint(generate(LM(nnx.Rngs(0))))\n",
             """\
 class Decoder(nnx.Module):
     def __init__(self, rngs):
@@ -1432,6 +1521,14 @@ def make(rngs):
             "        return self.attend(v)\n",
         ),
         clean=(
+            # methods that make the cache, called by name or not, and those of a library
+            _CACHED + "net = Decoder(nnx.Rngs(0))\nnet.init_cache((1, 5, 4))\nprint(net(jnp.ones((1, 1, 4))))\n",
+            _CACHED + "net = Decoder(nnx.Rngs(0))\ngetattr(net, 'init_cache')((1, 5, 4))\n"
+            "print(net(jnp.ones((1, 1, 4))))\n",
+            _CACHED,
+            _CACHED.replace("def init_cache", "def reset")
+            + "def begin(net):\n    net.reset((1, 5, 4))\n    return net\n"
+            "print(begin(Decoder(nnx.Rngs(0)))(jnp.ones((1, 1, 4))))\n",
             """\
 attention = nnx.MultiHeadAttention(2, 4, decode=True, rngs=nnx.Rngs(0))
 attention.init_cache((1, 5, 4))

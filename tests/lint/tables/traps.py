@@ -54,6 +54,50 @@ _SCALED = "@partial(jax.jit, static_argnums=0)\ndef scaled(s, x):\n    return s.
 CASES = {
     "NNX797": Cases(
         bad=(
+            """\
+LAYERS = ["embed", "attn", "head"]
+def init(key):
+    return {name: jax.random.normal(k, (3,)) for name, k in zip(LAYERS, jax.random.split(key, 3))}
+grads = jax.grad(lambda p: sum(jnp.sum(v**2) for v in p.values()))(init(key))
+for name, leaf in zip(LAYERS, jax.tree.leaves(grads)):  # NNX797
+    print(name, leaf.sum())
+""",
+            """\
+NAMES = ("w", "b")
+params = dict(zip(NAMES, (jnp.ones(3), jnp.zeros(3))))
+print(dict(zip(NAMES, [leaf.sum() for leaf in jax.tree.leaves(params)])))  # NNX797
+""",
+            """\
+def init(key):
+    params = {}
+    for name, size in zip(["stem", "body", "head"], (4, 3, 2)):
+        key, sub = jax.random.split(key)
+        params[name] = jax.random.normal(sub, (size,))
+    return params
+@jax.jit
+def grads_of(params):
+    return jax.grad(lambda p: sum(jnp.sum(v**2) for v in p.values()))(params)
+def report(grads):
+    for name, leaf in zip(("stem", "body", "head"), jax.tree.leaves(grads)):  # NNX797
+        print(name, leaf.shape)
+report(grads_of(init(key)))
+""",
+            """\
+params = {}
+for name in ("w_in", "w_hid", "b"):
+    params[name] = jnp.ones(3)
+for name, leaf in zip(params.keys(), jax.tree.leaves(params)):  # NNX797
+    print(name, leaf.sum())
+""",
+            """\
+def run():
+    params = {}
+    params["w"] = jnp.ones(3)
+    params["b"] = jnp.zeros(3)
+    norms = [jnp.linalg.norm(leaf) for leaf in jax.tree.leaves(params)]
+    return dict(zip(["w", "b"], norms))  # NNX797
+run()
+""",
             "def loss(p, v):\n    return jnp.sum((v @ p['w'] + p['b']) ** 2)\n"
             "def train(steps):\n    p = {'w': jnp.ones((3, 2)), 'b': jnp.zeros(2)}\n"
             "    grad_fn = jax.jit(jax.grad(loss))\n"
@@ -91,6 +135,53 @@ for _ in range(3):
             "    return jax.tree.unflatten(jax.tree.structure(like), parts)\nload(save(init()), init())\n",
         ),
         clean=(
+            """\
+NAMES = ("b", "w")
+params = dict(zip(NAMES, (jnp.ones(3), jnp.zeros(3))))
+print(dict(zip(NAMES, [leaf.sum() for leaf in jax.tree.leaves(params)])))
+""",
+            """\
+params = {name: jnp.ones(3) for name in ("w", "b")}
+print({name: leaf.sum() for name, leaf in params.items()}, jax.tree.leaves(params))
+""",
+            """\
+LAYERS = ["attn", "embed", "head"]
+params = {name: jnp.ones(3) for name in LAYERS}
+for name, leaf in zip(LAYERS, jax.tree.leaves(params)):
+    print(name, leaf.sum())
+more = {name: jnp.ones(3) for name in ("w", "b") if name != "b"}
+for name, leaf in zip(("w", "b"), jax.tree.leaves(more)):
+    print(name, leaf.sum())
+""",
+            """\
+def init(key):
+    params = {}
+    for name in ("stem", "body", "head"):
+        params[name] = jnp.ones(3)
+    return params
+params = init(key)
+for name, leaf in zip(("body", "head", "stem"), jax.tree.leaves(params)):
+    print(name, leaf.shape)
+for name, leaf in zip(("stem", "body", "head"), params.values()):
+    print(name, leaf.shape)
+""",
+            """\
+params = {}
+for i in range(3):
+    params[f"layer_{i}"] = jnp.ones(3)
+for name, leaf in zip(params, jax.tree.leaves(params)):
+    print(name, leaf.sum())
+""",
+            """\
+def init(more):
+    params = {}
+    params["w"] = jnp.ones(3)
+    for name in more:
+        params[name] = jnp.zeros(3)
+    return params
+for name, leaf in zip(["w", "b"], jax.tree.leaves(init(["x"]))):
+    print(name, leaf.sum())
+""",
             """\
 RATES = {"stem": 0.3, "body": 0.1}
 def update(params, grads):
@@ -1065,6 +1156,60 @@ print(build({"lr": 0.1, "epochs": [100, 200], "factors": [0.1, 0.5]})(150))
     ),
     "NNX766": Cases(
         bad=(
+            # the epochs are handed to the function that makes the optimizer
+            """\
+def make(total):
+    return optax.adam(optax.cosine_decay_schedule(0.1, total))  # NNX766
+class Args:
+    epochs = 4
+def fit(args, train_step):
+    tx = make(total=args.epochs)
+    for epoch in range(args.epochs):
+        for v in batches:
+            train_step(tx, v)
+fit(Args, lambda tx, v: None)
+""",
+            # a rate that is asked for by steps, joined schedules, and a warmup alone
+            """\
+class Config:
+    epochs, warmup_epochs = 4, 1
+def fit(cfg, train_step, steps_per_epoch):
+    rate = optax.warmup_cosine_decay_schedule(
+        0.0,
+        0.1,
+        warmup_steps=cfg.warmup_epochs,
+        decay_steps=cfg.epochs,  # NNX766
+    )
+    tx = optax.sgd(rate)
+    for epoch in range(cfg.epochs):
+        for i in range(steps_per_epoch):
+            train_step(tx, i)
+    return rate(cfg.epochs * steps_per_epoch // 2), rate((cfg.epochs - 1) * steps_per_epoch)
+fit(Config, lambda tx, i: None, 2)
+""",
+            """\
+def make(cfg):
+    warm = optax.linear_schedule(0.0, 0.1, cfg.warmup_epochs)  # NNX766
+    rest = optax.cosine_decay_schedule(0.1, cfg.num_epochs - cfg.warmup_epochs)  # NNX766
+    return optax.sgd(optax.join_schedules([warm, rest], boundaries=[cfg.warmup_epochs]))
+class Config:
+    num_epochs, warmup_epochs = 4, 1
+def fit(cfg, train_step):
+    tx = make(cfg)
+    for epoch in range(cfg.num_epochs):
+        for v in batches:
+            train_step(tx, v)
+fit(Config, lambda tx, v: None)
+""",
+            """\
+def fit(epochs, warmup_epochs, train_step):
+    total = epochs * len(batches)
+    tx = optax.sgd(optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup_epochs, total))  # NNX766
+    for epoch in range(epochs):
+        for v in batches:
+            train_step(tx, v)
+fit(4, 1, lambda tx, v: None)
+""",
             """\
 EPOCHS = 4
 rate = optax.piecewise_constant_schedule(0.1, {EPOCHS // 2: 0.1, EPOCHS - 1: 0.1})  # NNX766
@@ -1184,6 +1329,62 @@ print(make_optimizer(Config))
 """,
         ),
         clean=(
+            """\
+def make(total):
+    return optax.cosine_decay_schedule(0.1, total)
+class Args:
+    epochs = 4
+def fit(args, train_step):
+    weight = make(total=args.epochs)
+    for epoch in range(args.epochs):
+        for v in batches:
+            train_step(weight(epoch), v)
+fit(Args, lambda w, v: None)
+""",
+            """\
+def make(total):
+    return optax.adam(optax.cosine_decay_schedule(0.1, total))
+class Args:
+    epochs = 4
+def fit(args, train_step):
+    tx = make(args.epochs * len(batches))
+    for epoch in range(args.epochs):
+        for v in batches:
+            train_step(tx, v)
+fit(Args, lambda tx, v: None)
+""",
+            """\
+class Config:
+    epochs, warmup_epochs = 4, 1
+def fit(cfg, train_step, steps_per_epoch):
+    rate = optax.warmup_cosine_decay_schedule(
+        0.0, 0.1, cfg.warmup_epochs * steps_per_epoch, decay_steps=cfg.epochs * steps_per_epoch
+    )
+    tx = optax.sgd(rate)
+    for epoch in range(cfg.epochs):
+        for i in range(steps_per_epoch):
+            train_step(tx, i)
+    return rate(cfg.epochs * steps_per_epoch // 2)
+fit(Config, lambda tx, i: None, 2)
+""",
+            """\
+def fit(epochs, warmup_epochs, train_step):
+    rest = epochs - warmup_epochs
+    beta = optax.join_schedules(
+        [optax.linear_schedule(0.0, 1.0, warmup_epochs), optax.cosine_decay_schedule(1.0, rest)], [warmup_epochs]
+    )
+    for epoch in range(epochs):
+        for v in batches:
+            train_step(v, beta(epoch))
+fit(4, 1, lambda v, b: print(v * b))
+""",
+            """\
+def fit(num_steps, warmup_epochs, update):
+    tx = optax.sgd(optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup_epochs, num_steps))
+    for step in range(num_steps):
+        update(tx, batches[step % 2])
+fit(4, 1, lambda tx, v: None)
+""",
             """\
 EPOCHS, PER_EPOCH = 4, 2
 rate = optax.piecewise_constant_schedule(0.1, {EPOCHS * PER_EPOCH // 2: 0.1})
