@@ -20,6 +20,7 @@ from codemods.nnx.values import Call, Const, Free, Param, Unknown
 _LARGEST = 2**31 - 1
 _LONGEST = 300_000  # elements that are counted through
 _DEPTH = 12
+_POWER = 2**200  # powers are not computed beyond that
 _Integers = int | list[int]
 _RUNNING: dict[str, Callable[[int, int], int]] = {
     "prod": operator.mul, "cumprod": operator.mul, "sum": operator.add, "cumsum": operator.add,
@@ -92,9 +93,9 @@ def _counted(node: ast.expr, scope: Scope, depth: int) -> bool:
 
 
 def _shown(number: int) -> str:
-    return (
-        str(number) if abs(number) < 10**15 else f"about {number:.0e}" if abs(number) < 10**300 else "more than 1e300"
-    )
+    if abs(number) < 10**15:
+        return str(number)
+    return f"about {number:.0e}" if abs(number) < _POWER else f"more than {_POWER:.0e}"
 
 
 def _wraps(context: Context, node: ast.expr, scope: Scope) -> bool:
@@ -213,7 +214,7 @@ def _operation(node: ast.expr, kind: ast.operator, left: _Integers, right: _Inte
         if isinstance(kind, ast.Pow):
             if other < 0:
                 return None
-            result = one**other if abs(one) < 2 or other < 200 else 2**200
+            result = one**other if abs(one) < 2 or other < 200 else _POWER
         elif type(kind) in _OPERATIONS and not (isinstance(kind, ast.FloorDiv) and other == 0):
             result = _OPERATIONS[type(kind)](one, other)
         else:

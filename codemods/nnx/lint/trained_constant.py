@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -30,7 +31,8 @@ _SCHEDULE = pattern(
     r"^_?(betas|alphas|sigmas|timesteps|alphas?_?(bars?|cumprod(_prev)?)|sqrt_(one_minus_)?alphas?\w*|posterior_var\w*)$"
 )
 _TURNING = pattern(r"(^|_)(inv_?freqs?|freqs_?cis|(cos|sin)_cached)$")
-_FIXED = pattern(r"(^|_)(fixed|const|constant|buffer|non_?trainable)(_|$)")
+_FIXED = pattern(r"(^|_)(fixed|buffer|non_?trainable)(_|$)")
+_DIFFUSION = pattern(rb"cumprod|alphas?_?(bar|hat)|diffusion|denois|ddpm|ddim", re.I)
 _RUNNING = pattern(r"^_?(running|moving)_(mean|avg|average|var|variance|std|sum|count)$|^num_batches(_tracked)?$")
 _FILLED = frozenset({"linspace", "arange", "cumprod", "cos", "sin", "geomspace", "logspace"})
 _TRAINED = "is {}, and trained as an nnx.Param: the optimizer changes it"
@@ -112,7 +114,7 @@ def _constant(context: Context, event: CallEvent, name: str, owner: ClassFacts) 
         return _TRAINED.format("a table of sines and cosines")
     if words & {"tril", "triu", "tri"} and _MASK.search(name.lower()):
         return _TRAINED.format("a mask")
-    if _SCHEDULE.search(name) and words & _FILLED:
+    if _SCHEDULE.search(name) and words & _FILLED and event.scope.module.source.matches(_DIFFUSION):
         return _TRAINED.format("a part of the noise schedule")
     if _TURNING.search(name.lower()) and words & _FILLED:
         return _TRAINED.format("a table of frequencies")

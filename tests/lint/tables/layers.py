@@ -1558,6 +1558,16 @@ class Net(nnx.Module):
         return self.out(v - self.running_mean)[..., self.order[...]]
 """
             + _TRAINED,
+            # a constant of nature that is fitted, and the widths of radial functions
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.spring_constant = nnx.Param(jnp.array(1.0))
+        self.betas = nnx.Param(jnp.linspace(0.5, 2.0, 4))
+    def __call__(self, v):
+        return self.spring_constant * jnp.exp(-self.betas * v**2)
+"""
+            + _TRAINED,
             # an optimizer of another type of Variables, and one that leaves the table out
             "class Weight(nnx.Param):\n    pass\n"
             + _UNTOLD.replace("self.out = nnx.Linear(4, 4, rngs=rngs)", "self.out = Weight(jnp.ones((4, 4)))").replace(
