@@ -1619,4 +1619,237 @@ def splits(rng, train_images, test_labels, step):
             "print(split(np.ones((4, 2)), np.arange(4)))\n",
         ),
     ),
+    "NNX977": Cases(
+        bad=(
+            """\
+def dropout(k, h, rate):
+    mask = jax.random.bernoulli(k, rate, h.shape)
+    return h * mask / (1 - rate)  # NNX977
+print(dropout(key, x, 0.1))
+""",
+            """\
+def dropout(k, h, rate):
+    mask = jax.random.uniform(k, h.shape) < rate
+    return jnp.where(mask, h / (1.0 - rate), 0.0)  # NNX977
+print(dropout(key, x, 0.1))
+""",
+            """\
+def dropout(k, h, keep):
+    mask = jax.random.bernoulli(k, p=keep, shape=h.shape).astype(h.dtype)
+    return mask * (h / (1.0 - keep))  # NNX977
+print(dropout(key, x, 0.9))
+""",
+            """\
+def dropout(k, h, rate):
+    keep = 1.0 - rate
+    mask = jax.random.bernoulli(k, keep, h.shape)
+    dropped = jnp.where(mask, h, jnp.zeros_like(h))
+    return dropped / rate  # NNX977
+print(dropout(key, x, 0.1))
+""",
+            """\
+class Dropout(nnx.Module):
+    def __init__(self, rate, rngs):
+        self.rate = rate
+        self.keep = 1.0 - rate
+        self.rngs = rngs
+    def __call__(self, h):
+        mask = jax.random.bernoulli(self.rngs.dropout(), self.rate, h.shape)
+        return jax.lax.select(mask, h / self.keep, jnp.zeros_like(h))  # NNX977
+print(Dropout(0.1, nnx.Rngs(0))(x))
+""",
+            """\
+def kept(k, p, shape):
+    return jax.random.bernoulli(k, p, shape)
+def dropout(k, h, rate):
+    return jnp.where(kept(k, rate, h.shape), h, 0) * (1 / (1 - rate))  # NNX977
+print(dropout(key, x, 0.1))
+""",
+            """\
+def scaled(h, mask, rate):
+    return h * mask / (1.0 - rate)  # NNX977
+def dropout(k, h, p):
+    return scaled(h, jax.random.bernoulli(k, p, h.shape), p)
+print(dropout(key, x, 0.1))
+""",
+            """\
+def drop_path(k, h, rate):
+    keep = 1.0 - rate
+    drop = jax.random.uniform(k, (h.shape[0],)) >= rate
+    scaled = h / keep  # NNX977
+    return jnp.where(drop, 0.0, scaled)
+print(drop_path(key, x, 0.1))
+""",
+            """\
+def dropout(k, h):
+    mask = jax.random.bernoulli(k, 0.1, h.shape) / 0.9  # NNX977
+    return h * mask
+print(dropout(key, x))
+""",
+            """\
+def drop_path(k, h, keep_prob):
+    binary = jnp.floor(1.0 - keep_prob + jax.random.uniform(k, (h.shape[0],)))
+    return h / keep_prob * binary  # NNX977
+print(drop_path(key, x, 0.9))
+""",
+            """\
+class Dropout(nnx.Module):
+    def __init__(self, rate, rngs):
+        self.rate = rate
+        self.rngs = rngs
+    def __call__(self, h):
+        keep = 1.0 - self.rate
+        return h * self.rngs.dropout.bernoulli(self.rate, h.shape) / keep  # NNX977
+print(Dropout(0.1, nnx.Rngs(0))(x))
+""",
+            """\
+def dropout(k, h, options):
+    h = h * jax.random.bernoulli(k, options["rate"], h.shape)
+    h /= 1.0 - options["rate"]  # NNX977
+    return h
+print(dropout(key, x, {"rate": 0.1}))
+""",
+            """\
+def dropout(k, h, rate):
+    mask = jax.random.bernoulli(k, rate, h.shape)
+    return jnp.multiply(h, mask) / max(1.0 - rate, 1e-6)  # NNX977
+print(dropout(key, x, 0.1))
+""",
+        ),
+        clean=(
+            """\
+def dropout(k, h, rate):
+    drop = jax.random.bernoulli(k, rate, h.shape)
+    return h / (1 - rate) - h * drop / (1 - rate)
+print(dropout(key, x, 0.1))
+""",
+            """\
+def dropout(k, h, options):
+    h = jnp.where(jax.random.bernoulli(k, options["rate"], h.shape), 0.0, h)
+    h /= 1.0 - options["rate"]
+    return h
+print(dropout(key, x, {"rate": 0.1}))
+""",
+            """\
+def losses(k, loss, t):
+    alpha = 1.0 - t
+    masked = jax.random.uniform(k, loss.shape) < 1.0 - alpha
+    return (loss * masked / (1.0 - alpha)).sum()
+print(losses(key, x, 0.3))
+""",
+            """\
+def dropout(k, h, rate):
+    rate = 1.0 - rate
+    mask = jax.random.bernoulli(k, rate, h.shape)
+    return h * mask / rate
+print(dropout(key, x, 0.1))
+""",
+            """\
+def dropout(k, h, rate):
+    mask = jax.random.bernoulli(k, 1 - rate, h.shape)
+    return h * mask / (1 - rate)
+print(dropout(key, x, 0.1))
+""",
+            """\
+def dropout(k, h, keep_prob):
+    mask = jax.random.bernoulli(k, keep_prob, h.shape)
+    return jnp.where(mask, h / keep_prob, 0.0)
+print(dropout(key, x, 0.9))
+""",
+            """\
+def dropout(k, h, rate):
+    drop = jax.random.bernoulli(k, rate, h.shape)
+    return jnp.where(drop, 0.0, h / (1.0 - rate))
+print(dropout(key, x, 0.1))
+""",
+            """\
+def dropout(k, h, rate):
+    mask = jax.random.uniform(k, h.shape) > rate
+    return mask * h / (1.0 - rate)
+print(dropout(key, x, 0.1))
+""",
+            """\
+def dropout(k, h, rate):
+    mask = jax.random.bernoulli(k, rate, h.shape)
+    return h * ~mask / (1.0 - rate) + jnp.logical_not(mask) * h / (1.0 - rate)
+print(dropout(key, x, 0.1))
+""",
+            """\
+def dropout(k, h, rate):
+    keep = 1.0 - rate
+    mask = jax.random.bernoulli(k, rate, h.shape).astype(h.dtype)
+    return h * (1.0 - mask) / keep
+print(dropout(key, x, 0.1))
+""",
+            """\
+class Dropout(nnx.Module):
+    def __init__(self, rate, rngs):
+        self.rate = rate
+        self.keep = 1.0 - rate
+        self.rngs = rngs
+    def __call__(self, h):
+        mask = jax.random.bernoulli(self.rngs.dropout(), self.keep, h.shape)
+        return jnp.where(mask, h / (1.0 - self.rate), 0.0)
+print(Dropout(0.1, nnx.Rngs(0))(x))
+""",
+            """\
+def kept(k, rate, shape):
+    return jax.random.bernoulli(k, 1 - rate, shape)
+def dropout(k, h, rate):
+    return jnp.where(kept(k, rate, h.shape), h, 0) / (1 - rate)
+print(dropout(key, x, 0.1))
+""",
+            """\
+def effect(k, outcome, p):
+    treated = jax.random.bernoulli(k, p, outcome.shape)
+    return jnp.mean(outcome * treated / p - outcome * (1 - treated) / (1 - p))
+print(effect(key, x, 0.3))
+""",
+            """\
+def pull(k, values, p):
+    treated = jax.random.bernoulli(k, p, values.shape)
+    return values * treated * p / (1 - p), values / (1 - p) + treated
+print(pull(key, x, 0.3))
+""",
+            """\
+def mix(k, a, b, p):
+    swap = jax.random.bernoulli(k, p, a.shape)
+    return jnp.where(swap, a / (1 - p), b)
+print(mix(key, x, x[::-1], 0.3))
+""",
+            """\
+def masked_lm(k, tokens, rate):
+    picked = jax.random.bernoulli(k, rate, tokens.shape)
+    loss = (tokens * picked).sum() / (rate * tokens.size)
+    return jnp.where(picked, 0, tokens), loss / (1 - rate)
+print(masked_lm(key, x, 0.15))
+""",
+            """\
+def drop_path(k, h, keep_prob):
+    binary = jnp.floor(keep_prob + jax.random.uniform(k, (h.shape[0],)))
+    return h / keep_prob * binary
+print(drop_path(key, x, 0.9))
+""",
+            """\
+def dropout(k, h):
+    mask = jax.random.bernoulli(k, 0.5, h.shape)
+    return h * mask / (1 - 0.5)
+print(dropout(key, x))
+""",
+            """\
+def score(k, p, n):
+    heads = jax.random.bernoulli(k, p, (n,))
+    odds = heads / (1 - p)
+    return jnp.sum(heads / p - (1 - heads) / (1 - p)), odds.max()
+print(score(key, 0.3, 4))
+""",
+            """\
+def scaled(h, mask, rate):
+    return h * mask / (1.0 - rate)
+def dropout(k, h, p):
+    return scaled(h, jax.random.bernoulli(k, 1 - p, h.shape), p)
+print(dropout(key, x, 0.1))
+""",
+        ),
+    ),
 }
