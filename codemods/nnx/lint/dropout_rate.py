@@ -14,6 +14,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, each, formula_of, in_test, position
 from codemods.nnx.lint.policy_losses import made_by
+from codemods.nnx.lint.probabilities import Share, is_param, own_expression, share_of
 from codemods.nnx.lint.syntax import argument, constant, keyword, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
@@ -29,16 +30,6 @@ _NOT = frozenset({"logical_not", "invert", "bitwise_not"})
 _DEPTH = 6
 
 
-class _Share(NamedTuple):
-    """A probability: a number, or the text of a variable or an attribute; or one minus that."""
-
-    base: float | str
-    rest: bool
-
-    def other(self) -> _Share:
-        return _Share(1.0 - self.base, False) if isinstance(self.base, float) else _Share(self.base, not self.rest)
-
-
 class _Kept(NamedTuple):
     """A factor that is not zero with some probability.
 
@@ -47,7 +38,7 @@ class _Kept(NamedTuple):
         mask: whether it is nothing but that; else it holds what is kept.
     """
 
-    share: _Share
+    share: Share
     mask: bool
 
 
@@ -63,23 +54,23 @@ def _check(context: Context) -> Iterator[Finding]:
             yield _told(scope, statement, statement.value, divisor)
 
 
-def _divisor(context: Context, operator: ast.operator, node: ast.expr, scope: Scope) -> _Share | None:
+def _divisor(context: Context, operator: ast.operator, node: ast.expr, scope: Scope) -> Share | None:
     """Return the share by which an operation divides, in a file that draws masks."""
     if not isinstance(operator, ast.Div) or scope.function is None:
         return None
     if not any(map(scope.module.source.mentions, _DRAWS)) or in_test(scope):
         return None
-    return _share(context, node, scope, 0)
+    return share_of(context, node, scope, 0)
 
 
-def _told(scope: Scope, node: ast.AST, under: ast.expr, divisor: _Share) -> Finding:
+def _told(scope: Scope, node: ast.AST, under: ast.expr, divisor: Share) -> Finding:
     text = scope.module.source.text(under)
     right, kept = _shown(divisor), _shown(divisor.other())
     words = f"the mask keeps a share of {kept}, and what it keeps is divided by `{text}` as if that were kept"
     return finding(RULE.code, scope, node, words, f"draw the mask with the probability {right}")
 
 
-def _before(context: Context, node: ast.AugAssign, scope: Scope) -> _Share | None:
+def _before(context: Context, node: ast.AugAssign, scope: Scope) -> Share | None:
     """Return what share of a variable the statement before ``x /= 1 - rate`` kept, one of the same block."""
     if not isinstance(node.target, ast.Name):
         return None
@@ -97,14 +88,14 @@ def _before(context: Context, node: ast.AugAssign, scope: Scope) -> _Share | Non
     return kept.share if kept is not None and not kept.mask and statement.targets == [last] else None
 
 
-def _shown(share: _Share) -> str:
+def _shown(share: Share) -> str:
     if isinstance(share.base, float):
         return f"{share.base:.6g}"
     name = share.base.removeprefix("__init__.")
     return f"`1 - {name}`" if share.rest else f"`{name}`"
 
 
-def _kept_wrongly(context: Context, node: ast.expr, divisor: _Share, scope: Scope, depth: int, *, seen: bool) -> bool:
+def _kept_wrongly(context: Context, node: ast.expr, divisor: Share, scope: Scope, depth: int, *, seen: bool) -> bool:
     """Say whether what is divided by a share is kept with the probability that is the rest of it.
 
     Args:
@@ -129,7 +120,7 @@ def _kept_wrongly(context: Context, node: ast.expr, divisor: _Share, scope: Scop
         return False  # another scale
     kept = [(one, _kept(context, one, scope, 0)) for one in over if one is not node]
     masks = [found for _, found in kept if found is not None]
-    params = [one for one, found in kept if found is None and _is_param(one, scope)]
+    params = [one for one, found in kept if found is None and is_param(one, scope)]
     others = [one for one, found in kept if found is None and constant(one) not in (1, 1.0)]
     if any(_reads(context, one, divisor, scope) for one in others):
         return False
@@ -175,15 +166,15 @@ def _factors(node: ast.expr) -> tuple[list[ast.expr], list[ast.expr]] | None:
     return (over, under) if len(over) < 8 else None
 
 
-def _wrong(kept: _Share, divisor: _Share) -> bool:
+def _wrong(kept: Share, divisor: Share) -> bool:
     if isinstance(kept.base, float) and isinstance(divisor.base, float):
         return math.isclose(kept.base + divisor.base, 1.0) and not math.isclose(kept.base, divisor.base)
     return kept.base == divisor.base and kept.rest != divisor.rest
 
 
-def _reads(context: Context, node: ast.expr, divisor: _Share, scope: Scope) -> bool:
+def _reads(context: Context, node: ast.expr, divisor: Share, scope: Scope) -> bool:
     """Say whether another factor has to do with the rate too, and may mend the scale."""
-    share = _share(context, node, scope, 0)
+    share = share_of(context, node, scope, 0)
     if share is not None and share.base == divisor.base:
         return True
     if isinstance(divisor.base, float):
@@ -204,7 +195,7 @@ def _multiplied(context: Context, statement: ast.AST | None, scope: Scope) -> bo
     return bool(above) and all(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult) for one in above)
 
 
-def _choice(context: Context, node: ast.expr, outer: ast.AST | None, scope: Scope) -> _Share | None:
+def _choice(context: Context, node: ast.expr, outer: ast.AST | None, scope: Scope) -> Share | None:
     """Return with which probability ``where`` takes an expression, and zero else."""
     if not isinstance(outer, ast.Call) or len(outer.args) != 3 or last_word(outer.func) not in {"where", "select"}:
         return None
@@ -213,7 +204,7 @@ def _choice(context: Context, node: ast.expr, outer: ast.AST | None, scope: Scop
     return _taken(context, outer, outer.args[1] is node, scope, 0)
 
 
-def _taken(context: Context, node: ast.Call, first: bool, scope: Scope, depth: int) -> _Share | None:
+def _taken(context: Context, node: ast.Call, first: bool, scope: Scope, depth: int) -> Share | None:
     """Return the probability of a branch of ``where`` if the other is zero."""
     if not _zero(node.args[2] if first else node.args[1]):
         return None
@@ -239,19 +230,13 @@ def _name(context: Context, node: ast.Call, scope: Scope) -> str:
     return context.flow.calls.callee_name(context.flow.here(value, scope)) if isinstance(value, Call) else ""
 
 
-def _written(context: Context, node: ast.Name, scope: Scope) -> ast.expr | None:
-    """Return the expression that a variable of a body is the name of."""
-    made = made_by(context, node, scope)
-    return made if made is not None and made in context.bodies.paths(scope) else None
-
-
 def _kept(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Kept | None:
     """Return with which probability an expression is not zero, if that is drawn; None if that is not known."""
     if depth > _DEPTH:
         return None
     depth += 1
     if isinstance(node, ast.Name):
-        made = _written(context, node, scope)
+        made = own_expression(context, node, scope)
         return _kept(context, made, scope, depth) if made is not None else None
     if isinstance(node, ast.Subscript):
         kept = _kept(context, node.value, scope, depth)
@@ -285,7 +270,7 @@ def _called(context: Context, node: ast.Call, scope: Scope, depth: int) -> _Kept
         if name.startswith("numpy.") and constant(argument(node, 0, "n")) != 1:
             return None
         given = argument(node, _COINS[name], "p")
-        share = _share(context, given, scope, 0) if given is not None else None
+        share = share_of(context, given, scope, 0) if given is not None else None
         return _Kept(share, True) if share is not None else None
     if word in _SHAPED:
         method = isinstance(node.func, ast.Attribute) and not name.startswith(_ARRAYS)
@@ -308,7 +293,7 @@ def _called(context: Context, node: ast.Call, scope: Scope, depth: int) -> _Kept
         return None
     if word == "bernoulli" and _of_stream(node.func):
         given = argument(node, 0, "p")
-        share = _share(context, given, scope, 0) if given is not None else None
+        share = share_of(context, given, scope, 0) if given is not None else None
         return _Kept(share, True) if share is not None else None
     return _helped(context, node, scope, depth) if not name else None
 
@@ -329,7 +314,7 @@ def _compared(context: Context, node: ast.Compare, scope: Scope) -> _Kept | None
         left, right, below = right, left, not below
     elif not _uniform(context, left, scope):
         return None
-    share = _share(context, right, scope, 0)
+    share = share_of(context, right, scope, 0)
     if share is None:
         return None
     return _Kept(share if below else share.other(), True)
@@ -337,7 +322,7 @@ def _compared(context: Context, node: ast.Compare, scope: Scope) -> _Kept | None
 
 def _uniform(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is numbers drawn evenly between 0 and 1."""
-    made = _written(context, node, scope) if isinstance(node, ast.Name) else node
+    made = own_expression(context, node, scope) if isinstance(node, ast.Name) else node
     if not isinstance(made, ast.Call) or keyword(made, "minval") or keyword(made, "maxval"):
         return False
     name = _name(context, made, scope)
@@ -348,10 +333,10 @@ def _uniform(context: Context, node: ast.expr, scope: Scope) -> bool:
 
 def _floored(context: Context, node: ast.expr, scope: Scope) -> _Kept | None:
     """Return the probability of ``floor(p + uniform(...))``, as of the masks of stochastic depth."""
-    made = _written(context, node, scope) if isinstance(node, ast.Name) else node
+    made = own_expression(context, node, scope) if isinstance(node, ast.Name) else node
     terms = operands(made, ast.Add) if made is not None else []
     rest = [one for one in terms if not _uniform(context, one, scope)]
-    share = _share(context, rest[0], scope, 0) if len(terms) == 2 and len(rest) == 1 else None
+    share = share_of(context, rest[0], scope, 0) if len(terms) == 2 and len(rest) == 1 else None
     return _Kept(share, True) if share is not None else None
 
 
@@ -372,14 +357,14 @@ def _helped(context: Context, node: ast.Call, scope: Scope, depth: int) -> _Kept
     return _Kept(share, kept.mask) if share is not None else None
 
 
-def _passed(context: Context, call: ast.Call, share: _Share, function: FunctionFacts, scope: Scope) -> _Share | None:
+def _passed(context: Context, call: ast.Call, share: Share, function: FunctionFacts, scope: Scope) -> Share | None:
     """Return what a share of a function's body is where the function is called."""
     base = share.base
     if not isinstance(base, str):
         return share
     if base in function.params:
         given = argument(call, position(function.params[base]), base)
-        found = _share(context, given, scope, 0) if given is not None else None
+        found = share_of(context, given, scope, 0) if given is not None else None
         return (found.other() if share.rest else found) if found is not None else None
     own = function.self_param
     here = scope.function.self_param if scope.function is not None else None
@@ -390,14 +375,10 @@ def _passed(context: Context, call: ast.Call, share: _Share, function: FunctionF
     return share if mine and own.name == here.name and "." in base else None
 
 
-def _is_param(node: ast.expr, scope: Scope) -> bool:
-    return isinstance(node, ast.Name) and scope.function is not None and node.id in scope.function.params
-
-
-def _given_wrongly(context: Context, node: ast.expr, divisor: _Share, scope: Scope) -> bool:
+def _given_wrongly(context: Context, node: ast.expr, divisor: Share, scope: Scope) -> bool:
     """Say whether all calls of a function give it a mask that keeps what its divisor is the rest of."""
     function = scope.function
-    if function is None or not isinstance(node, ast.Name) or _written(context, node, scope) is not None:
+    if function is None or not isinstance(node, ast.Name) or own_expression(context, node, scope) is not None:
         return False
     callers = callers_of(context, function)
     if not callers or any(one.scope.module is not scope.module for one in callers):
@@ -411,75 +392,6 @@ def _given_wrongly(context: Context, node: ast.expr, divisor: _Share, scope: Sco
         if kept is None or not kept.mask or share is None or not _wrong(kept.share, share):
             return False
     return True
-
-
-def _share(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Share | None:
-    """Return what a probability is, one variable or number, or one minus it."""
-    if depth > _DEPTH:
-        return None
-    if isinstance(node, ast.Call) and last_word(node.func) in {"max", "maximum"} and len(node.args) == 2:
-        unknown = [one for one in node.args if not isinstance(constant(one), float)]
-        return _share(context, unknown[0], scope, depth + 1) if len(unknown) == 1 else None  # against zero
-    number = constant(node)
-    if isinstance(number, int | float) and not isinstance(number, bool):
-        return _Share(float(number), False) if 0 < number < 1 else None
-    if isinstance(node, ast.BinOp):
-        if not isinstance(node.op, ast.Sub) or constant(node.left) not in (1, 1.0):
-            return None
-        rest = _share(context, node.right, scope, depth + 1)
-        return rest.other() if rest is not None else None
-    if isinstance(node, ast.Name):
-        return _variable(context, node, scope, depth)
-    if isinstance(node, ast.Subscript):
-        entry = isinstance(node.value, ast.Name | ast.Attribute) and isinstance(constant(node.slice), str)
-        kept = not any(
-            isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load) for n in context.bodies.nodes(scope)
-        )
-        return _Share(ast.unparse(node), False) if entry and kept else None
-    if isinstance(node, ast.Attribute):
-        return _attribute(context, node, scope, depth)
-    return None
-
-
-def _variable(context: Context, node: ast.Name, scope: Scope, depth: int) -> _Share | None:
-    stores = [n for n in context.bodies.names(scope).get(node.id, ()) if not isinstance(n.ctx, ast.Load)]
-    if len(stores) > 1 or (stores and _is_param(node, scope)):
-        return None
-    if not stores:
-        return _Share(node.id, False)
-    made = _written(context, node, scope)
-    found = _share(context, made, scope, depth + 1) if made is not None else None
-    return found if found is not None else _Share(node.id, False)
-
-
-def _attribute(context: Context, node: ast.Attribute, scope: Scope, depth: int) -> _Share | None:
-    """Return the share that an attribute is, by what ``__init__`` makes it of if nothing else sets it."""
-    if not isinstance(node.value, ast.Name | ast.Attribute):
-        return None
-    text = ast.unparse(node)
-    function = scope.function
-    own = function.self_param if function is not None else None
-    if own is None or not isinstance(node.value, ast.Name) or node.value.id != own.name or function is None:
-        stored = any(isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) and n.attr == node.attr
-                     for n in context.bodies.nodes(scope))  # fmt: skip
-        return None if stored else _Share(text, False)
-    methods = function.owner.methods if function.owner is not None else {}
-    stores = [
-        (name, one, method.scope)
-        for name, method in methods.items()
-        for one in context.bodies.nodes(method.scope)
-        if isinstance(one, ast.Attribute) and one.attr == node.attr and not isinstance(one.ctx, ast.Load)
-    ]
-    if any(name != "__init__" for name, _, _ in stores) or len(stores) > 1:
-        return None
-    statement = around(context, stores[0][2]).get(stores[0][1]) if stores else None
-    if not isinstance(statement, ast.Assign) or depth > _DEPTH:
-        return _Share(text, False)
-    found = _share(context, statement.value, stores[0][2], depth + 1)
-    if found is None or isinstance(found.base, float):
-        return found if found is not None else _Share(text, False)
-    dotted = found.base if "." in found.base else f"__init__.{found.base}"
-    return _Share(dotted, found.rest)
 
 
 _BAD = """\
