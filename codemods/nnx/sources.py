@@ -140,6 +140,9 @@ class Sources:
         What depends on the callers is then followed from what these functions return, and only where that does.
         """
         value = bound.value
+        while isinstance(value, Item | Indexed):  # a part of what a call gives
+            bound = self.flow.follow(bound, value.base)
+            value = bound.value
         if not isinstance(value, Call) or self.flow.calls.callee_name(bound):
             return False
         callee = self.flow.follow(bound, value.callee)
