@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
@@ -50,14 +49,11 @@ def _numbers(context: Context, source: Bound) -> set[int]:
         return {value.value} if type(value.value) is int else set()
     if isinstance(value, Item):
         table = context.flow.follow(source, value.base).value
-        items = [one.value if isinstance(one, Const) else None for _, one in table.items] if _dict(table) else []
+        entries = table.items if isinstance(table, Mapping) else ()
+        items = [one.value if isinstance(one, Const) else None for _, one in entries]
         known = {one for one in items if type(one) is int}
         return known if len(known) == len(items) else set()
     return _counted(context, value.node) if isinstance(value, Call) and last_word(value.node.func) == "auto" else set()
-
-
-def _dict(value: Value) -> TypeGuard[Mapping]:
-    return isinstance(value, Mapping)
 
 
 def _counted(context: Context, auto: ast.Call) -> set[int]:

@@ -45,8 +45,22 @@ def unwritten_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
                 break
 
 
-def unwritten_parameters(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
-    """Yield where optax trains parameters in a loop that go nowhere, while the model they are of is used behind it."""
+def unwritten_parameters(context: Context) -> tuple[tuple[CallEvent, str, str], ...]:
+    """Return where optax trains parameters in a loop that go nowhere, while the model they are of is used behind it.
+
+    Two rules share one search.
+
+    Args:
+        context: the analysis.
+    """
+    return context.shared(_all_unwritten)
+
+
+def _all_unwritten(context: Context) -> tuple[tuple[CallEvent, str, str], ...]:
+    return tuple(_unwritten(context))
+
+
+def _unwritten(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
     told = {(event.scope, state) for event, state, _, _ in context.shared(used_untrained)}  # by NNX812
     for event, place in _updates(context):
         loop, target = outermost_loop(event), _target(event, place)

@@ -83,7 +83,6 @@ def _resets_before(context: Context, event: CallEvent, text: str) -> bool:
 
 def _before(context: Context, event: CallEvent) -> list[CallEvent]:
     """Return the calls of a body before one, in their order; in a loop also those of the round before."""
-
     calls = sorted(context.bodies.calls.get(event.scope, ()), key=_place)
     at = calls.index(event)
     loop = outermost_loop(event)

@@ -287,8 +287,8 @@ class _Reader:
         if not isinstance(node, ast.Call):
             return None
         word = last_word(node.func)
-        if _parts(node):
-            numbers = {self._label(_Given(part, given.scope, given.params)) for part in _parts(node)}
+        if parts := _parts(node):
+            numbers = {self._label(_Given(part, given.scope, given.params)) for part in parts}
             return numbers.pop() if len(numbers) == 1 else None
         if word in {"zeros", "zeros_like", "ones", "ones_like"}:
             return 0.0 if word.startswith("zeros") else 1.0

@@ -661,7 +661,7 @@ class Traced:
     def _members(self) -> frozenset[str]:
         """The names of everything that objects of the project's classes are known to have."""
         classes = self._flow.project.classes()
-        own = {name for cls in classes for name in (*cls.methods, *cls.fields, *cls.scope.bindings)}
+        own = {name for cls in classes for name in (*cls.methods, *cls.scope.bindings)}
         return self._stored | own
 
     @cached_property

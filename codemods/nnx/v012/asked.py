@@ -33,8 +33,9 @@ def _tested_names(source: Source) -> frozenset[str]:
     """Return the names in calls of ``isinstance``, and those of loops over what a comprehension tests."""
     if not source.mentions(b"isinstance"):
         return frozenset()
-    calls = (call for call in source.of_type(ast.Call) if isinstance(call.func, ast.Name) and call.args)
-    tested = {one.args[0].id for one in calls if one.func.id == "isinstance" and isinstance(one.args[0], ast.Name)}  # type: ignore[attr-defined]
+    asked = [call.args[0] for call in source.of_type(ast.Call)
+             if isinstance(call.func, ast.Name) and call.func.id == "isinstance" and call.args]  # fmt: skip
+    tested = {one.id for one in asked if isinstance(one, ast.Name)}
     loops = {loop.target.id for loop in source.of_type(ast.For) if isinstance(loop.target, ast.Name)}
     return frozenset(tested | loops) if tested else frozenset()
 
