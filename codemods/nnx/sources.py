@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 
 from codemods.nnx.flow import Flow
 from codemods.nnx.flow.assumptions import Answers
-from codemods.nnx.flow.calls import LOOKED_THROUGH
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round, slices
-from codemods.nnx.known import CALLS_BODY
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Mapping, Param, Sequence, Value
 
@@ -152,17 +149,7 @@ class Sources:
         if param is None or self._own(callee.value, param):
             return True
         # a method of nothing that the project has, or that a library has functions for
-        return isinstance(callee.value, Attr) and callee.value.name not in self._members
-
-    @cached_property
-    def _members(self) -> frozenset[str]:
-        """The names of what may be called as an attribute: of classes, modules, and functions that are looked into."""
-        found = {*self.flow.fields.stores(), *(name.rpartition(".")[2] for name in (*LOOKED_THROUGH, *CALLS_BODY))}
-        for cls in self.flow.project.classes():
-            found.update(cls.methods, cls.fields, cls.stores, cls.scope.env)
-        for module in self.flow.project.modules:
-            found.update(module.scope.env)
-        return frozenset(found)
+        return isinstance(callee.value, Attr) and callee.value.name not in self.flow.calls.members
 
     def _root(self, bound: Bound) -> Param | Call | None:
         """Return what a value is a part of, if it would be another value were it another object; else None."""

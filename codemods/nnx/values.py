@@ -150,6 +150,11 @@ class Call(Value):
         self.keywords = keywords
         self.starred = starred
 
+    @property
+    def given(self) -> tuple[Value, ...]:
+        """All arguments, those by position first."""
+        return (*self.args, *(value for _, value in self.keywords))
+
     def keyword(self, name: str) -> Value | None:
         """Return the argument passed by ``name=``, if there is one."""
         return next((value for key, value in self.keywords if key == name), None)

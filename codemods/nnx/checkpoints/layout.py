@@ -72,7 +72,7 @@ def _kind(context: Context, event: CallEvent) -> str:
         return _FUNCTIONS.get(flow.calls.callee_name(call), "")
     checkpointer = flow.here(callee.base, event.scope)
     made = [flow.calls.callee_name(source) for source in context.sources.originals(checkpointer)]
-    given = [*event.value.args, *(value for _, value in event.value.keywords)]
+    given = list(event.value.given)
     arguments = [flow.calls.callee_name(flow.resolve(flow.with_value(call, value))) for value in given]
     if any(name.startswith("orbax.") for name in (*made, *arguments)):
         return "restore" if callee.name == "restore" else "save"
@@ -81,7 +81,7 @@ def _kind(context: Context, event: CallEvent) -> str:
 
 def _moved(context: Context, trees: Trees, event: CallEvent) -> frozenset[str]:
     call = context.flow.here(event.value, event.scope)
-    given = [*event.value.args, *(value for _, value in event.value.keywords)]
+    given = list(event.value.given)
     return frozenset(part for value in given for part in trees.moved(context.flow.with_value(call, value)))
 
 

@@ -73,7 +73,7 @@ class Trees:
         if name in _STATES and value.args:
             return []
         if name in _SAME_TREE or name.startswith("orbax.checkpoint.args."):
-            return [flow.with_value(source, v) for v in (*value.args, *(v for _, v in value.keywords))]
+            return [flow.with_value(source, v) for v in value.given]
         if isinstance(value.callee, Attr) and value.callee.name == "to_pure_dict":
             return [flow.with_value(source, value.callee.base)]
         return []

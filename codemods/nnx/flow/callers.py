@@ -66,8 +66,11 @@ class CallSites:
         callers: dict[FunctionFacts, list[CallEvent]],
         constructions: dict[ClassFacts, list[CallEvent]],
     ) -> None:
+        written = event.value.callee
+        if isinstance(written, Attr) and written.name not in self.flow.calls.members:
+            return  # a method of nothing that the project has
         call = self.flow.here(event.value, event.scope)
-        callee = self.flow.follow(call, event.value.callee)
+        callee = self.flow.follow(call, written)
         if isinstance(callee.value, Class):
             constructions.setdefault(callee.value.facts, []).append(event)
             init = self.flow.classes.method(callee.value.facts, "__init__")

@@ -79,6 +79,7 @@ class Calls:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._names: Answers[CallEvent, str] = Answers(flow.assumptions)
+        self._members: frozenset[str] | None = None
 
     def name(self, event: CallEvent) -> str:
         """Return the full name of the foreign function that a call calls; empty if it is not foreign.
@@ -348,6 +349,19 @@ class Calls:
             if name in TRANSPARENT - UNTRACED:
                 return True
         return False
+
+    @property
+    def members(self) -> frozenset[str]:
+        """The names of what may be called as an attribute: of classes, modules, and functions that are looked into."""
+        if self._members is not None:
+            return self._members
+        found = {*self.flow.fields.stores(), *(name.rpartition(".")[2] for name in (*LOOKED_THROUGH, *CALLS_BODY))}
+        for cls in self.flow.project.classes():
+            found.update(cls.methods, cls.fields, cls.stores, cls.scope.env)
+        for module in self.flow.project.modules:
+            found.update(module.scope.env)
+        self._members = frozenset(found)
+        return self._members
 
     def reached(self, call: Bound) -> list[Callee]:
         """Return the project's functions that a call reaches, as :meth:`invoked` does, without their activations."""

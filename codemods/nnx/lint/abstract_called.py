@@ -190,7 +190,7 @@ def _abstract_field(context: Context, value: Attr, scope: Scope, partly: list[Va
 def _handed_on(context: Context, maker: CallEvent, call: CallEvent) -> bool:
     """Say whether something may have filled an abstract model in before it is called."""
     for event in context.bodies.calls.get(maker.scope, ()):
-        given = (*event.value.args, *(value for _, value in event.value.keywords))
+        given = event.value.given
         if event.node is not call.node and maker is not call and any(value is maker.value for value in given):
             if _looks(context, event, maker.value):
                 continue

@@ -229,7 +229,7 @@ def _layers(context: Context, held: Bound) -> Iterator[Bound]:
     """Yield the layers in an attribute, also those of an ``nnx.List`` or ``nnx.Dict``."""
     for part in parts(context, held):
         if isinstance(part.value, Call) and context.flow.calls.callee_name(part) in {"flax.nnx.List", "flax.nnx.Dict"}:
-            for given in (*part.value.args, *(one for _, one in part.value.keywords)):
+            for given in part.value.given:
                 yield from parts(context, context.flow.with_value(part, given))
         else:
             yield part
@@ -390,7 +390,7 @@ def _lasting(context: Context, call: CallEvent, loop: ast.AST, read: _Read) -> b
         return True  # a global
     callee = call.value.callee
     owner = callee.base if isinstance(callee, Attr) else None
-    values = [*call.value.args, *(one for _, one in call.value.keywords), *([owner] if owner is not None else [])]
+    values = [*call.value.given, *([owner] if owner is not None else [])]
     for value in values:
         root = value
         while isinstance(root, Attr):

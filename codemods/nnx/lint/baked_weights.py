@@ -46,7 +46,7 @@ def _captured(context: Context, function: FunctionFacts) -> Iterator[Bound]:
     """Yield the calls that make the models which a function gets from around it, and whose arrays it uses."""
     for event in context.bodies.calls.get(function.scope, ()):
         callee = event.value.callee
-        used: list[Value] = [*event.value.args, *(value for _, value in event.value.keywords)]
+        used: list[Value] = list(event.value.given)
         used.append(callee.base if isinstance(callee, Attr) else callee)
         for value in used:
             if not isinstance(value, Free) or value.scope.function is None:
@@ -74,7 +74,7 @@ def _trains(context: Context, event: CallEvent, loop: ast.AST) -> bool:
         if other is event or loop not in other.loops:
             continue
         callee = other.value.callee
-        given = [*other.value.args, *(value for _, value in other.value.keywords)]
+        given = list(other.value.given)
         if isinstance(callee, Attr) and callee.name == "update":
             given.append(callee.base)
         if any(kinds_of(context, value, other.scope) == {Kind.OPTIMIZER} for value in given):

@@ -52,7 +52,7 @@ def _leaves(value: Value | None) -> Iterator[Value]:
         for _, item in value.items:
             yield from _leaves(item)
     elif isinstance(value, Call):
-        yield from (*value.args, *(given for _, given in value.keywords))  # of a record
+        yield from value.given  # of a record
     elif value is not None:
         yield value
 

@@ -349,7 +349,7 @@ def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope,
     shapes = [literal_shape(context, value, scope) for value, scope in ((one, here), (two, there))]
     if first.axes is not None and second.axes is not None and first.axes != second.axes:
         return f"{_axes(first.axes)}, the other {_axes(second.axes)}"
-    if all(shapes) and shapes[0] != shapes[1] and None not in (*shapes[0], *shapes[1]):
+    if all(shapes) and shapes[0] != shapes[1] and None not in shapes[0] + shapes[1]:
         return f"an array of shape {shapes[0]}, the other {shapes[1]}"
     numbers = (first.number, second.number)
     if numbers == (None, FLOAT):

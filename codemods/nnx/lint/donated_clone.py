@@ -120,6 +120,6 @@ def _read_in(context: Context, param: Param, depth: int) -> bool:
     for event in context.bodies.calls.get(function.scope, ()):
         if event.value.callee is param:
             return True
-        if any(one is param for one in (*event.value.args, *(v for _, v in event.value.keywords))):
+        if any(one is param for one in event.value.given):
             return _reads(context, event, param, depth + 1)
     return False

@@ -169,7 +169,7 @@ def _effects(context: Context, function: FunctionFacts) -> bool:
             return True
         if name in _LOOKING:
             continue
-        given = (*event.value.args, *(value for _, value in event.value.keywords))
+        given = event.value.given
         if any(one in models or Kind.MODULE in kinds_of(context, one, function.scope) for one in given):
             return True
     return False

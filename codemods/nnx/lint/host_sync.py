@@ -119,7 +119,7 @@ def _metrics_of(
     if Kind.METRIC not in kinds_of(context, metrics, scope):
         return None
     for event in context.bodies.calls.get(scope, ()):
-        if inside(event.node, loop) and metrics in (*event.value.args, *(v for _, v in event.value.keywords)):
+        if inside(event.node, loop) and metrics in event.value.given:
             found = _step_of(context, event.value, scope, steps, loop)
             if found is not None:
                 return found

@@ -79,7 +79,7 @@ def _rounds(loop: ast.AST) -> int:
 
 def _small(context: Context, event: CallEvent) -> bool:
     """Say whether all modules that a call gets are made in sight and are small for certain."""
-    values = [*event.value.args, *(value for _, value in event.value.keywords)]
+    values = list(event.value.given)
     models = [value for value in values if Kind.MODULE in kinds_of(context, value, event.scope)]
     made = [source for value in models for source in context.sources.originals(context.flow.here(value, event.scope))]
     return bool(made) and all(_tiny(context, source) for source in made)
@@ -116,7 +116,7 @@ def _modest(context: Context, part: Bound, depth: int) -> bool:
 
 
 def _objects(context: Context, event: CallEvent) -> bool:
-    values = [*event.value.args, *(value for _, value in event.value.keywords)]
+    values = list(event.value.given)
     return any(kinds_of(context, value, event.scope) & NNX_OBJECTS for value in values)
 
 

@@ -106,7 +106,7 @@ def _runs(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
 
 def _hands(context: Context, event: CallEvent, function: FunctionFacts, depth: int = 0) -> bool:
     """Say whether a call gives a model to a function that runs it, and that does not train."""
-    given = [*event.value.args, *(value for _, value in event.value.keywords)]
+    given = list(event.value.given)
     if function in context.traced.differentiated:
         return False
     if not any(Kind.MODULE in kinds_of(context, one, event.scope) for one in given):

@@ -142,7 +142,7 @@ class _Draws:
             return False
         name = self._flow.calls.callee_name(bound)
         if name in _KEYS or name == "jax.random.fold_in":
-            given = (*value.args, *(one for _, one in value.keywords))
+            given = value.given
             return all(self._common(self._at(bound, one), depth + 1) for one in given)
         return name == "jax.random.split" and self._common(self._at(bound, value.args[0]), depth + 1)
 

@@ -441,7 +441,8 @@ def _unchanged(context: Context, key: Attr) -> bool:
     bound = context.flow.here(base, base.function.scope)
     classes = [context.flow.classes.class_of(one) for one in (bound, *context.sources.originals(bound))]
     if not any(
-        cls and any(key.name in (*c.fields, *c.stores) for c in context.flow.classes.mro(cls)[0]) for cls in classes
+        cls and any(key.name in c.fields or key.name in c.stores for c in context.flow.classes.mro(cls)[0])
+        for cls in classes
     ):
         return False
     return not any(
@@ -480,7 +481,7 @@ def varies(value: Value, loop: ast.AST, depth: int = 0, lasting: Callable[[Attr]
         return again or varies(value.before, loop, depth + 1, lasting)
     if isinstance(value, Call) and last(getattr(value.callee, "name", "")) in _MAKING:
         if not value.starred and inside(value.node, loop):
-            parts = (*value.args, *(part for _, part in value.keywords))
+            parts = value.given
             return any(not _lasts(p) or varies(p, loop, depth + 1, lasting) for p in parts)
     if isinstance(value, Call | Unknown):
         node = value.node

@@ -490,7 +490,7 @@ def parts(context: Context, held: Bound, depth: int = 0) -> Iterator[Bound]:
         for element in flow.containers.elements(found):
             yield from parts(context, element, depth + 1)
     elif isinstance(value, Call) and flow.calls.callee_name(found) in _CHAINS and depth < _NESTED:
-        for argument in (*value.args, *(one for _, one in value.keywords)):
+        for argument in value.given:
             inner = argument.value if isinstance(argument, Star) else argument
             yield from parts(context, flow.with_value(found, inner), depth + 1)
     else:

@@ -275,7 +275,7 @@ def _parts(context: Context, source: Bound) -> list[Bound]:
     if isinstance(value, Call):
         if last(flow.calls.callee_name(source)) in _REDUCING or last_word(value.node.func) in _REDUCING:
             return []
-        given = [flow.with_value(source, one) for one in (*value.args, *(v for _, v in value.keywords))]
+        given = [flow.with_value(source, one) for one in value.given]
         method = isinstance(value.callee, Attr) and not flow.calls.callee_name(source)
         return [*given, flow.with_value(source, value.callee.base)] if method else given  # type: ignore[attr-defined]
     if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):

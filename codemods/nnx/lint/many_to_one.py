@@ -280,7 +280,7 @@ def _parts(context: Context, source: Bound) -> Iterator[Bound]:
     if isinstance(value, Call) and _one_number(value):
         return
     if isinstance(value, Call):
-        for one in (*value.args, *(v for _, v in value.keywords)):
+        for one in value.given:
             yield context.flow.with_value(source, one)
         if isinstance(value.callee, Attr):
             yield context.flow.with_value(source, value.callee.base)

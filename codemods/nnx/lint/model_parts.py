@@ -130,7 +130,7 @@ def _part(context: Context, made: Bound, path: tuple[str, ...], depth: int) -> I
     name = context.flow.calls.callee_name(made)
     if name in _CONTAINERS:
         yield ModelPart(path, made, name)
-        for given in (*value.args, *(one for _, one in value.keywords)):
+        for given in value.given:
             inner = getattr(given, "value", given) if type(given).__name__ == "Star" else given
             yield from _part(context, context.flow.follow(made, inner), path, depth + 1)
     elif name.startswith("flax.nnx.") and class_kind(name) is not None:

@@ -39,7 +39,7 @@ def _feeds(context: Context, event: CallEvent, compiled: dict[Call, CallEvent]) 
     loop = event.loops[-1]
     if not isinstance(loop, ast.For | ast.While) or context.bodies.sometimes(event.node, event.scope, loop):
         return None
-    for value in (*event.value.args, *(v for _, v in event.value.keywords)):
+    for value in event.value.given:
         while isinstance(value, Item):
             value = value.base
         earlier = compiled.get(value) if isinstance(value, Call) else None

@@ -232,7 +232,7 @@ def _steps(context: Context, event: CallEvent, optimizer: Value, depth: int = 0)
 
     A call that hands it on to such a function counts as an update.
     """
-    values = [*event.value.args, *(one for _, one in event.value.keywords)]
+    values = list(event.value.given)
     given = next((one for one in values if unchanged(one) is optimizer), None)
     found: list[CallEvent] = []
     for param in given_to(context, event, given) if given is not None and depth < _DEEP else ():

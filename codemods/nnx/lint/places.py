@@ -211,7 +211,7 @@ def given_to(context: Context, event: CallEvent, value: Value) -> Iterator[Param
         event: the call.
         value: a value of the call's scope.
     """
-    if not any(given is value for given in (*event.value.args, *(one for _, one in event.value.keywords))):
+    if not any(given is value for given in event.value.given):
         return
     made = context.flow.resolve(context.flow.here(value, event.scope)).value  # by a helper
     for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):

@@ -187,7 +187,7 @@ def _each_round(context: Context) -> Iterator[Finding]:
         if not all(isinstance(v, ast.Constant) for v in values):
             continue
         for call in context.bodies.calls.get(event.scope, ()):
-            given = (*call.value.args, *(value for _, value in call.value.keywords))
+            given = call.value.given
             if event.value in given and plain_module(context, owner_class(context, call.value.callee, call.scope)):
                 yield finding(
                     RULE.code,
@@ -251,7 +251,7 @@ def _called_only(context: Context, event: CallEvent) -> bool:
     It may stand in a chain that is called, or be kept as an attribute by the call of a module, which replaces it then.
     """
     calls = context.bodies.calls.get(event.scope, ())
-    given = [c for c in calls if event.value in (*c.value.args, *(v for _, v in c.value.keywords))]
+    given = [c for c in calls if event.value in c.value.given]
     if given:
         chain = given[0]
         return (
@@ -440,7 +440,7 @@ def _given(context: Context) -> dict[Value, list[ast.Call]]:
     """Return the calls that each result of a call is given to, at once or under a name."""
     found: dict[Value, list[ast.Call]] = {}
     for event in context.project.calls():
-        for value in (*event.value.args, *(v for _, v in event.value.keywords)):
+        for value in event.value.given:
             if isinstance(value, Call):
                 found.setdefault(value, []).append(event.node)
     return found

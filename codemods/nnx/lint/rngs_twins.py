@@ -76,7 +76,7 @@ def _named_in_loop(context: Context) -> Iterator[Finding]:
         calls = context.bodies.calls.get(event.scope, ())
         given = [
             call for call in calls
-            if call is not event and event.value in (*call.value.args, *(value for _, value in call.value.keywords))
+            if call is not event and event.value in call.value.given
         ]  # fmt: skip
         if len(given) != 1 or given[0].loops != event.loops or _constant(context, given[0]):
             continue
@@ -96,7 +96,7 @@ def _anew(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
     """Say whether a function that makes layers takes the same seed at every call, and a module takes several of it."""
     if function.name == "__init__" or len(function.returns) != 1 or event.value.starred:
         return False
-    seeds = [*event.value.args, *(value for _, value in event.value.keywords)]
+    seeds = list(event.value.given)
     if not seeds or not all(isinstance(one, Const) and one.value is not None for one in seeds):
         return False
     if context.bodies.paths(event.scope).get(event.node) or kinds_of(context, function.returns[0], event.scope) != {
@@ -140,7 +140,7 @@ def _constant(context: Context, layer: CallEvent) -> bool:
 
 def _steady(context: Context, event: CallEvent) -> bool:
     """Say whether the seeds are the same in all rounds of the loops: literals, arguments and fields of these."""
-    values = [*event.value.args, *(value for _, value in event.value.keywords)]
+    values = list(event.value.given)
     return bool(values) and not event.value.starred and all(_fixed(event, value) for value in values)
 
 

@@ -183,7 +183,7 @@ def _repeated(context: Context, function: FunctionFacts, depth: int) -> bool:
 def _trains(context: Context, event: CallEvent) -> bool:
     """Say whether a loop of a script goes on from what its last round gave, as a training does."""
     loops = {loop for loop in event.loops if isinstance(loop, ast.For | ast.While)}
-    values = [*event.value.args, *(value for _, value in event.value.keywords)]
+    values = list(event.value.given)
     given = {ast.unparse(node) for node in event.node.args if isinstance(node, ast.Attribute)}
     return any(isinstance(value, Loop) and value.node in loops and value.again is not None for value in values) or any(
         isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node) in given

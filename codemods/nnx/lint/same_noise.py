@@ -172,7 +172,7 @@ def _seeded_again(context: Context) -> Iterator[tuple[Use, str]]:
     for (scope, key), found in context.shared(uses).items():
         if scope.module not in context.asked or not isinstance(key, Call) or in_test(scope) or _meant(scope):
             continue
-        numbers = (*key.args, *(value for _, value in key.keywords))
+        numbers = key.given
         if key.starred or not numbers or not all(isinstance(one, Const) for one in numbers):
             continue
         use = next((u for u in found if draws_noise(u)), None)

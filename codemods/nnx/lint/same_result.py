@@ -44,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             if any(use.event.node is event.node for found in context.shared(uses).values() for use in found):
                 continue  # NNX830 tells of its key
-            values = (*event.value.args, *(value for _, value in event.value.keywords))
+            values = event.value.given
             if any(Kind.MODULE in kinds_of(context, one, event.scope) for one in values):
                 continue  # what is taken apart anew at every call
             yield finding(
@@ -59,7 +59,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _seeded_anew(context: Context) -> Iterator[Finding]:
     """Yield the calls that get streams or a key made of the same number in every round, and whose results are kept."""
     for made, name in foreign(context, "Rngs", "key", "PRNGKey"):
-        numbers = (*made.value.args, *(value for _, value in made.value.keywords))
+        numbers = made.value.given
         if name not in SEEDS or not made.loops or not numbers or not all(isinstance(one, Const) for one in numbers):
             continue
         for event in context.bodies.calls.get(made.scope, ()) if not in_test(made.scope) else ():

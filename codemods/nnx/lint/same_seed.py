@@ -175,7 +175,7 @@ def _plain_streams(context: Context, value: Value, call: CallEvent) -> bool:
     return bool(sources) and all(
         isinstance(one.value, Call)
         and context.flow.calls.callee_name(one) == "flax.nnx.Rngs"
-        and all(_seed(context, one, v) for v in (*one.value.args, *(v for _, v in one.value.keywords)))
+        and all(_seed(context, one, v) for v in one.value.given)
         for one in sources
     )
 
@@ -203,7 +203,7 @@ def _twins(context: Context) -> Iterator[Finding]:
             continue
         if event.value.starred or (not event.node.args and not event.node.keywords):
             continue
-        given = (*event.value.args, *(value for _, value in event.value.keywords))
+        given = event.value.given
         if isinstance(comprehension.iter, ast.Call) and last_word(comprehension.iter.func) == "range":
             if all(isinstance(value, Const | Param | Free | Attr) for value in given) and not all(
                 isinstance(value, Const)
@@ -287,7 +287,7 @@ def _only_key(context: Context, root: Root) -> str | None:
     if names & set(function.params):
         return None
     for event in context.bodies.calls.get(function.scope, ()):
-        for value in (*event.value.args, *(value for _, value in event.value.keywords)):
+        for value in event.value.given:
             if isinstance(value, Free) and kinds_of(context, value, function.scope) == {Kind.KEY}:
                 return value.name
     return None
@@ -377,7 +377,7 @@ _INIT = pattern(r"(^|_)(init\w*|setup|(create|make|build|new)_(\w+_)?(state|para
 
 def _own_keys(context: Context, event: CallEvent) -> bool:
     """Say whether a call gives the members keys of their own too: what is the same for all is meant to be."""
-    given = (*event.value.args, *(value for _, value in event.value.keywords))
+    given = event.value.given
     return any(
         context.flow.calls.callee_name(source) == "jax.random.split"
         for value in given
@@ -445,7 +445,7 @@ def _given(root: Root, axes: ast.expr | None, before: Iterable[Param] = ()) -> l
 def _free_key(context: Context, function: FunctionFacts) -> str | None:
     """Return the name of a key of an outer scope that a function draws with."""
     for event in context.bodies.calls.get(function.scope, ()):
-        for value in (*event.value.args, *(value for _, value in event.value.keywords)):
+        for value in event.value.given:
             if isinstance(value, Free) and kinds_of(context, value, function.scope) == {Kind.KEY}:
                 if _draws_with(context, value, function, 0):
                     return value.name
@@ -455,7 +455,7 @@ def _free_key(context: Context, function: FunctionFacts) -> str | None:
 def _draws_with(context: Context, key: Value, function: FunctionFacts, depth: int) -> bool:
     """Say whether a function draws with a key, or with what it splits of it, itself or by other functions."""
     for event in context.bodies.calls.get(function.scope, ()):
-        given = (*event.value.args, *(value for _, value in event.value.keywords))
+        given = event.value.given
         if not any(_is_key(value, key) for value in given):
             continue
         name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))
@@ -689,9 +689,7 @@ def _makes(context: Context, function: FunctionFacts, param: Param) -> bool:
     returned = {value for value in function.returns if isinstance(value, Call)}
     return any(
         Kind.MODULE in kinds_of(context, value, function.scope)
-        and any(
-            v == param or _seeded(context, v, param, function) for v in (*value.args, *(v for _, v in value.keywords))
-        )
+        and any(v == param or _seeded(context, v, param, function) for v in value.given)
         for value in returned
     ) or (function.name == "__init__" and function.owner is not None)
 
@@ -701,7 +699,7 @@ def _seeded(context: Context, value: Value, param: Param, function: FunctionFact
     if not isinstance(value, Call):
         return False
     name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
-    given = (*value.args, *(v for _, v in value.keywords))
+    given = value.given
     return name in SEEDS and all(v == param or _seeded(context, v, param, function) for v in given)
 
 
@@ -746,7 +744,7 @@ def _split_of(context: Context, value: Value | None, key: Param) -> bool:
 def _drawn(context: Context, seed: Value, function: FunctionFacts) -> bool:
     """Say whether layers or numbers are made of a seed."""
     for event in context.bodies.calls.get(function.scope, ()):
-        given = (*event.value.args, *(v for _, v in event.value.keywords))
+        given = event.value.given
         if not any(value is seed for value in given):
             continue
         name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))

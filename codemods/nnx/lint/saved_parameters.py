@@ -43,7 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     told: set[ast.AST] = set()
     for event, anywhere in _saves(context):
-        for value in (*event.value.args, *(one for _, one in event.value.keywords)):
+        for value in event.value.given:
             for call in _parameters(context, context.flow.here(value, event.scope), 0):
                 home = context.bodies.home(call.node)
                 if home is None or home.module not in context.asked or call.node in told or in_test(home):

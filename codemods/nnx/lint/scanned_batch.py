@@ -72,7 +72,7 @@ def _has_rows(context: Context, init: Bound, scanned: Value, depth: int) -> bool
     if word in _MAKING:
         shape = value.argument(_MAKING[word], "shape")
     elif isinstance(value.callee, Attr) and value.callee.name == "initialize_carry":
-        whole = [*value.args, *(one for _, one in value.keywords)]
+        whole = list(value.given)
         shape = next((one for one in whole if isinstance(one, Sequence | Attr)), None)
     if isinstance(shape, Sequence):
         return len(shape.items) > 1 and _is_length(context, context.flow.with_value(found, shape.items[0]), scanned)

@@ -246,7 +246,7 @@ def _schedules(context: Context, bound: Bound, depth: int) -> Iterator[Bound]:
         if name.startswith("optax.") and last(name) in _STEPS:
             yield source
         elif name.startswith("optax.") or (isinstance(value.callee, Call) and _injected(context, source, value.callee)):
-            for one in (*value.args, *(v for _, v in value.keywords)):
+            for one in value.given:
                 yield from _schedules(context, context.flow.with_value(source, one), depth + 1)
 
 

@@ -555,7 +555,7 @@ _MAKING = frozenset({"__init__", "__post_init__", "setup", "__new__"})
 def _trains(event: CallEvent, model: Param) -> bool:
     """Say whether a call changes a model: it gives it to an optimizer, or together with one to a step."""
     given = (*event.node.args, *(k.value for k in event.node.keywords))
-    if not any(value is model for value in (*event.value.args, *(v for _, v in event.value.keywords))):
+    if not any(value is model for value in event.value.given):
         return False
     func = event.node.func
     word = func.attr if isinstance(func, ast.Attribute) else ""

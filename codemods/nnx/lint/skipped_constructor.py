@@ -48,7 +48,7 @@ def _calls_constructor(context: Context, init: FunctionFacts) -> bool:
         callee = event.value.callee
         if isinstance(callee, Attr) and callee.name in {"__init__", "_init", "setup"}:
             return True
-        if any(value is own for value in (*event.value.args, *(one for _, one in event.value.keywords))):
+        if any(value is own for value in event.value.given):
             return True
     return bool(init.decorators) or init.scope.module.source.text(init.node).count("super") > 0
 

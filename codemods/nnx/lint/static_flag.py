@@ -113,7 +113,7 @@ def _elsewhere(context: Context, root: Root, param: Param, depth: int) -> Functi
     scopes = _within(context, param.function)
     calls = [event for scope in scopes for event in context.bodies.calls.get(scope, ())]
     ways = (param, Free(param.function.scope, param.name))
-    given_on = any(way in (*e.value.args, *(v for _, v in e.value.keywords)) for e in calls for way in ways)
+    given_on = any(way in e.value.given for e in calls for way in ways)
     if depth > 2 or not given_on:
         return None
     for event in calls:
@@ -142,7 +142,8 @@ def _of_linen(context: Context, event: CallEvent, ways: tuple[Value, ...]) -> Fu
     call = event.value
     if not isinstance(call.callee, Attr) or call.callee.name not in {"apply", "apply_fn"} or call.starred:
         return None
-    if not any(way in (*call.args[1:], *(v for _, v in call.keywords)) for way in ways):
+    behind = (*call.args[1:], *(value for _, value in call.keywords))
+    if not any(way in behind for way in ways):
         return None
     methods = set()
     for module in applied_modules(context, context.flow.here(call, event.scope), mutable=True):

@@ -139,7 +139,7 @@ def _hashed(context: Context, made: Bound, value: Sequence | Call) -> Iterator[V
         return
     if value.starred or any(name is None for name, _ in value.keywords):
         return
-    given = (*value.args, *(part for _, part in value.keywords))
+    given = value.given
     callee = context.flow.follow(made, value.callee)
     if context.flow.calls.callee_name(callee) in _TUPLES:
         yield from given

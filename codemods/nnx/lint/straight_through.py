@@ -290,7 +290,7 @@ def _computed(scope: Scope, node: ast.expr, of: ast.expr) -> bool:
             continue
         seen.add(value)
         if isinstance(value, Call):
-            todo += [*value.args, *(one for _, one in value.keywords)]
+            todo += list(value.given)
             todo += [value.callee.base] if isinstance(value.callee, Attr) else []
         elif isinstance(value, Item):
             todo += [value.base, value.index]

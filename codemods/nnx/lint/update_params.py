@@ -122,7 +122,7 @@ def _needing(context: Context, bound: Bound, depth: int, needing: frozenset[str]
         return last(name)
     if not name.startswith("optax.") or last(name) not in _AROUND:
         return ""
-    parts: list[Value] = [*value.args, *(part for _, part in value.keywords)]
+    parts: list[Value] = list(value.given)
     for part in parts:
         one = context.flow.follow(found, part)
         inner = [one]

@@ -387,7 +387,7 @@ class Graph:
         if callee < 0:
             return
         self.unnamed.setdefault(callee, []).append(call)
-        for argument in (*call.args, *(value for _, value in call.keywords)):
+        for argument in call.given:
             if type(argument) is not Const:
                 node = self.node(argument)
                 if node >= 0:
@@ -412,7 +412,7 @@ class Graph:
 
     def _run(self, call: Call, word: str, result: int) -> None:
         """Let the operands of a loop or branch flow into its body."""
-        given = [*call.args, *(value for _, value in call.keywords)]
+        given = list(call.given)
         bodies = [item for value in given for item in (value.items if isinstance(value, Sequence) else (value,))]
         for body in bodies:
             for facts, _ in self.names.definitions(body):
@@ -499,7 +499,7 @@ class Graph:
             else:
                 self._to_fields(argument, family)
         if any(last_name(base) == "NamedTuple" for parent in family for base in parent.bases):
-            for argument in (*call.args, *(value for _, value in call.keywords)):
+            for argument in call.given:
                 self._put(argument, result, None)  # its fields are elements, too
         names = list(dict.fromkeys(name for parent in reversed(family) for name in parent.fields))
         for index, argument in enumerate(call.args):

@@ -357,7 +357,7 @@ class Groups:
         call = self.flow.here(event.value, event.scope)
         callee = self.flow.follow(call, event.value.callee)
         name = getattr(callee.value, "name", "") if isinstance(callee.value, Ref) else ""
-        values = [*event.value.args, *(v for _, v in event.value.keywords)]
+        values = list(event.value.given)
         if name in {"builtins.hasattr", "builtins.getattr", "builtins.setattr", "builtins.delattr"}:
             given = self.flow.follow(call, values[1]).value if len(values) > 1 else None
             asked = given.value if isinstance(given, Const) else None
@@ -496,7 +496,7 @@ class Groups:
         for call in self.flow.project.calls():
             func, callee = call.node.func, call.value.callee
             if isinstance(func, ast.Attribute) and func.attr in _FILLING and isinstance(callee, Attr):
-                for given in (*call.value.args, *(value for _, value in call.value.keywords)):
+                for given in call.value.given:
                     self._put_in(callee.base, given, call.scope, call.node)
 
     def _put_in(self, container: Value, stored: Value, scope: Scope, node: ast.AST) -> None:

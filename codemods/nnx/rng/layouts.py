@@ -175,7 +175,7 @@ class Layouts:
             around = self.ambients(source.frame)
             return frozenset(Shape.UNKNOWN if a is None else Shape.VECTOR if a else Shape.SCALAR for a in around)
         if name in _CONTAINERS:
-            held = (*value.args, *(v for _, v in value.keywords))
+            held = value.given
             return self._together(self.of(self.flow.with_value(source, v)) for v in held)
         if name.startswith("flax.nnx."):
             last = name.rpartition(".")[2]

@@ -54,7 +54,7 @@ def hot_loops(context: Context) -> Iterator[HotLoop]:
         if hot is None or enclosing_function(hot.scope) in context.traced:
             continue
         objects = _leading(context, hot)
-        every = [*hot.value.args, *(value for _, value in hot.value.keywords)]
+        every = list(hot.value.given)
         if objects or any(kinds_of(context, value, hot.scope) & NNX_OBJECTS for value in every):
             loop = hot.loops[0]
             assert isinstance(loop, ast.For | ast.While)

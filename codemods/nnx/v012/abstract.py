@@ -70,7 +70,7 @@ def _behind(context: Context, value: Value, scope: Scope) -> list[tuple[Value, S
     if isinstance(value, Call):
         name = context.flow.calls.callee_name(context.flow.here(value, scope))
         if name.startswith(("flax.", "jax.tree")):
-            return [(argument, scope) for argument in (*value.args, *(given for _, given in value.keywords))]
+            return [(argument, scope) for argument in value.given]
         return []
     if isinstance(value, Param) and value is not value.function.self_param:
         function = value.function

@@ -585,7 +585,7 @@ class Attributes:
             return False
         callee = self.flow.follow(found, value.callee)
         if isinstance(callee.value, Call) and self.flow.calls.callee_name(callee) in _NAMED_TUPLES:
-            fields = (*value.args, *(v for _, v in value.keywords))
+            fields = value.given
             return any(self._is_or_holds(self.flow.with_value(found, v), depth) for v in fields)
         if isinstance(callee.value, Attr) and callee.value.name == "init":  # the state of an optax transformation
             return Kind.TRANSFORM in self.context.kinds.of(Bound(callee.value.base, callee.frame))

@@ -43,7 +43,10 @@ def _of_layer(context: Context, event: AttrEvent) -> bool:
     for source in context.sources.originals(flow.here(event.base, event.scope)):
         cls = flow.classes.class_of(source)
         if cls is not None:
-            own = any(event.node.attr in (*c.stores, *c.fields, *c.scope.env) for c in flow.classes.mro(cls)[0])
+            own = any(
+                event.node.attr in c.stores or event.node.attr in c.fields or event.node.attr in c.scope.env
+                for c in flow.classes.mro(cls)[0]
+            )
             if not own and any(name.startswith("flax.nnx.") for name in flow.classes.mro(cls)[1] - _BASES):
                 return True
         elif isinstance(source.value, Call) and result_kind(flow.calls.callee_name(source)) is Objects.MODULE:

@@ -43,8 +43,6 @@ def _is_marked(context: Context, event: CallEvent) -> bool:
     ways = [(way, scope) for way in (value.options if isinstance(value, Choice) else (value,))]
     if isinstance(value, Param):
         for caller in context.flow.sites.callers(value.function):
-            ways += [
-                (one, caller.scope) for one in (*caller.value.args, *(given for _, given in caller.value.keywords))
-            ]
+            ways += [(one, caller.scope) for one in caller.value.given]
     attributes = context.shared(Attributes)
     return any(attributes.names_mark(context.flow.here(way, where)) for way, where in ways)
