@@ -40,6 +40,7 @@ _CLASSES = {
     "ModelAndOptimizer": Kind.OPTIMIZER,
     "MultiMetric": Kind.METRIC,
     "Metric": Kind.METRIC,
+    **dict.fromkeys(("Average", "Accuracy", "Welford"), Kind.METRIC),
     "Variable": Kind.VARIABLE,
     "VariableState": Kind.VARIABLE,
     "Param": Kind.VARIABLE,

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, in_test, kinds_of
+from codemods.nnx.lint.places import each, in_test, is_metric
 from codemods.nnx.lint.syntax import inside, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
@@ -66,7 +65,7 @@ def _begun(context: Context, statement: ast.stmt, scope: Scope, added: set[str])
         metric = func.value if isinstance(func, ast.Attribute) and func.attr == "reset" else None
         if isinstance(metric, ast.Name) and metric.id in added:
             value = scope.module.values.get(metric)
-            if value is not None and Kind.METRIC in kinds_of(context, value, scope):
+            if value is not None and is_metric(context, value, scope):
                 yield metric.id, True
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return
@@ -81,7 +80,7 @@ def _begun(context: Context, statement: ast.stmt, scope: Scope, added: set[str])
             yield one.id, False
         elif given is made and one.id in added:
             call = scope.module.values.get(made)
-            if isinstance(call, Call) and Kind.METRIC in kinds_of(context, call, scope):
+            if isinstance(call, Call) and is_metric(context, call, scope):
                 yield one.id, True
 
 

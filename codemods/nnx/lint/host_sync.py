@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of
+from codemods.nnx.lint.places import compiled_roots, in_test, is_metric
 from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
@@ -116,7 +115,7 @@ def _metrics_of(
     context: Context, metrics: Value, scope: Scope, steps: dict[ast.AST, Root], loop: ast.AST
 ) -> ast.AST | None:
     """Return the call of a training step in the same loop that gets metrics."""
-    if Kind.METRIC not in kinds_of(context, metrics, scope):
+    if not is_metric(context, metrics, scope):
         return None
     for event in context.bodies.calls.get(scope, ()):
         if inside(event.node, loop) and metrics in event.value.given:

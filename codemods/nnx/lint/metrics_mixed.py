@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.places import callers_of, in_test, kinds_of, position, receiver
+from codemods.nnx.lint.places import callers_of, in_test, is_metric, kinds_of, position, receiver
 from codemods.nnx.lint.syntax import argument, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -31,7 +31,7 @@ def mixed_metrics(context: Context) -> Iterator[tuple[CallEvent, str]]:
         callee = event.value.callee
         if not isinstance(callee, Attr) or event.scope.module not in context.asked or in_test(event.scope):
             continue
-        if event.node.args or Kind.METRIC not in kinds_of(context, callee.base, event.scope):
+        if event.node.args or not is_metric(context, callee.base, event.scope):
             continue
         last = _mixed(context, event)
         if last:

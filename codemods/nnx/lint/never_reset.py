@@ -19,6 +19,7 @@ from codemods.nnx.lint.places import (
     callers_of,
     foreign,
     in_test,
+    is_metric,
     kinds_of,
     passed,
     position,
@@ -74,7 +75,7 @@ def _never_reset(context: Context) -> Iterator[CallEvent]:
         callee = event.value.callee
         if not isinstance(callee, Attr) or event.scope.module not in context.asked or in_test(event.scope):
             continue
-        if event.node.args or Kind.METRIC not in kinds_of(context, callee.base, event.scope):
+        if event.node.args or not is_metric(context, callee.base, event.scope):
             continue
         if reset and not _others(context, event, callee.base, reset):
             continue

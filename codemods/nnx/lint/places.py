@@ -14,7 +14,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Part
-from codemods.nnx.kinds import Kind, names_of
+from codemods.nnx.kinds import Kind, class_kind, names_of
 from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
@@ -262,6 +262,22 @@ def _states(context: Context) -> Made:
 
 
 _STATES = names_of(Kind.STATE) | names_of(Kind.GRAPHDEF) | {"split"}
+
+
+def is_metric(context: Context, value: Value, scope: Scope) -> bool:
+    """Say whether a value of a scope may be a metric, which few values are."""
+    if not any(made.may_be(value) for made in context.shared(_metrics)):
+        return False
+    return Kind.METRIC in kinds_of(context, value, scope)
+
+
+def _metrics(context: Context) -> tuple[Made, Made]:
+    own = [
+        c
+        for c in context.project.classes()
+        if any(class_kind(b) is Kind.METRIC for b in context.flow.classes.mro(c)[1])
+    ]
+    return context.flow.may.made_by(names_of(Kind.METRIC)), context.flow.may.made_of(own)
 
 
 def tried(context: Context, tracing: Tracing) -> bool:

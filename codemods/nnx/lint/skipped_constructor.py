@@ -75,14 +75,17 @@ def _missing(
                 return None
         for read in own_reads(context, method):
             readers.setdefault(read.attr, method)
-    asked = _asked(context, cls, parents) if "__call__" in cls.methods else None
+    asked: set[str] | None = None
     for name, reader in readers.items():
-        if asked is not None and reader.name not in asked:
-            continue  # inherited, of a class with a call of its own, and nobody calls it
         makers = stored.get(name, [])
-        if makers and all(maker in constructors for maker in makers):
-            if not any(True for _ in context.flow.fields.stores_from_outside(cls, name)):
-                return name, constructors[makers[0]], reader
+        if not makers or not all(maker in constructors for maker in makers):
+            continue
+        if "__call__" in cls.methods:
+            asked = _asked(context, cls, parents) if asked is None else asked
+            if reader.name not in asked:
+                continue  # inherited, of a class with a call of its own, and nobody calls it
+        if not any(True for _ in context.flow.fields.stores_from_outside(cls, name)):
+            return name, constructors[makers[0]], reader
     return None
 
 

@@ -19,12 +19,13 @@ from codemods.nnx.values import Call, Class, Const, Value
 def _check(context: Context) -> Iterator[Finding]:
     if not any(module.source.mentions(b"compare") for module in context.project.modules):
         return
+    uncompared = {cls: left for cls in context.project.classes() if (left := _uncompared(context, cls))}
     told: set[ast.AST] = set()
-    for event, node, name in static_arguments(context, receivers=True):
+    for event, node, name in static_arguments(context, receivers=True) if uncompared else ():
         cls = _class(context, node, event.scope)
-        left_out = _uncompared(context, cls) if cls is not None else set()
-        if cls is None or not left_out:
+        if cls is None or cls not in uncompared:
             continue
+        left_out = uncompared[cls]
         for root in jit_of(context, event):
             for read in _reads(root.function, name, left_out):
                 if read not in told and _changed(context, cls, read.attr, left_out):

@@ -88,9 +88,12 @@ class Layouts:
         """Calls that make instances of a class under transforms, as ``nnx.vmap(Block)(rngs)``."""
         found: dict[ClassFacts, list[tuple[CallEvent, list[Step]]]] = {}
         for event in self.flow.project.calls():
-            if isinstance(event.value.callee, Attr) and isinstance(event.value.callee.base, ModuleRef):
+            called = event.value.callee
+            if isinstance(called, Attr) and (
+                isinstance(called.base, ModuleRef) or called.name not in self.flow.calls.members
+            ):
                 continue
-            steps, inner = chain(self.flow, self.flow.here(event.value.callee, event.scope))
+            steps, inner = chain(self.flow, self.flow.here(called, event.scope))
             if steps and isinstance(inner.value, Class):
                 found.setdefault(inner.value.facts, []).append((event, steps))
         return found

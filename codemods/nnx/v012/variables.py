@@ -192,6 +192,8 @@ class Variables:
         for event in self.values():
             if event.context != "store" or event.stored is None or isinstance(event.statement, ast.AugAssign):
                 continue  # an operator gives an array if one side is one
+            if not self._may_be(event.base):
+                continue
             stored = self.flow.here(event.stored, event.scope)
             if not self.arrays.is_array(stored):
                 found |= self.context.sources.originals(self.flow.here(event.base, event.scope))
