@@ -8,13 +8,33 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.flow.assumptions import Answers
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round, slices
 from codemods.nnx.ordered import OrderedSet
-from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Mapping, Param, Sequence, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Changed,
+    Choice,
+    Class,
+    Comprehension,
+    Const,
+    Function,
+    Item,
+    Loop,
+    Mapping,
+    Param,
+    Ref,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 _DEPTH = 40  # how many values one is followed through: fields of objects that hold each other have no end
 _STEPS = 1_000  # how many places one question may visit
 _HASTE = 100  # how many once the project has had its share of steps
 _COPIES = 50  # how many copies of copies are followed
 _LEVELS = 4  # how many callers up an argument is followed where a value cannot be told without it
+
+# what is a source itself, wherever it stands
+_SOURCES = (Const, Sequence, Mapping, Comprehension, Function, Class, Ref, Unknown)
 
 
 class _Useless(Exception):
@@ -58,6 +78,9 @@ class Sources:
         What ``nnx.merge`` or ``nnx.clone`` makes is a :class:`Part`.
         """
         bound = self.flow.resolve(bound)
+        if isinstance(bound.value, _SOURCES):
+            self._serve((bound,))
+            return OrderedSet((bound,))
         known = self._known.find(bound)
         if known is not None:
             self._serve(known.value)

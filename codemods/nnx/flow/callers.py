@@ -23,6 +23,9 @@ from codemods.nnx.values import (
 if TYPE_CHECKING:
     from codemods.nnx.flow.flow import Flow
 
+# what may depend on an argument
+_DEPENDING = (Param, Attr, Indexed, Round, Item, Part, Choice, Loop, Call)
+
 
 class CallSites:
     """Finds the calls of the project that reach a function or make an instance of a class."""
@@ -141,7 +144,7 @@ class CallSites:
 
     def open_param(self, bound: Bound, depth: int = 0) -> Param | None:
         """Return the parameter on which a value depends and whose argument is not settled; None if there is none."""
-        if depth > 20:
+        if depth > 20 or not isinstance(bound.value, _DEPENDING):
             return None
         known, closed = self.flow.answers.opened, self.flow.answers.closed
         answer = known.find(bound)
