@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.initialise import Program
+from nnxmigrate.checkpoint.initialise import Form, Program
 from nnxmigrate.checkpoint.layout import Item, Step
 from nnxmigrate.checkpoint.nodes import MODEL
 from nnxmigrate.checkpoint.plan import Plan
@@ -32,6 +32,65 @@ class Chosen:
 
     plans: Mapping[str, Plan]
     shared: bool = False
+
+
+def choose_form(
+    steps: Sequence[tuple[Step, Trees]],
+    program: Program | None,
+    items: Sequence[str],
+    wishes: Wishes,
+    eager: bool | None,
+) -> tuple[Program | None, list[Chosen]]:
+    """Plan the trees of all steps, in the form in which the program made states of its objects.
+
+    A factory returns objects. Whether ``nnx.state`` took them one by one or all at once is seen in the checkpoint: what
+    a model and its optimizer share is then stored once, and a tuple has the keys of a dict. Other forms are tried only
+    where the usual one does not fit.
+
+    Args:
+        steps: the steps with their items, and what they hold.
+        program: the new program; None without a model.
+        items: names of the items that the user chose; none for all.
+        wishes: renames and exceptions.
+        eager: whether the user said how to build the model.
+
+    Returns:
+        The program in the form that was chosen, and what becomes of each step.
+
+    Raises:
+        CheckpointError: as :func:`choose`.
+    """
+    usual: list[Chosen] = []
+    refusal: CheckpointError | None = None
+    try:
+        usual = [choose(step, trees, program, items, wishes, eager) for step, trees in steps]
+        if program is None or all(_fits(chosen, program) for chosen in usual):
+            return program, usual
+    except CheckpointError as error:
+        refusal = error
+    for form in (Form.ONE, Form.EACH, Form.HOLDERS) if program else ():
+        other = program.in_form(form) if program else None
+        try:
+            choices = [choose(step, trees, other, items, wishes, eager) for step, trees in steps] if other else []
+        except CheckpointError:
+            continue
+        if other and all(_fits(chosen, other) for chosen in choices):
+            return other, choices
+    if refusal:
+        raise refusal
+    return program, usual
+
+
+def _fits(chosen: Chosen, program: Program) -> bool:
+    """Say whether all plans of a step fit the new program, in the kinds of its containers too."""
+    for plan in chosen.plans.values():
+        target = (program.below(plan.within) if plan.within else program.target)[plan.layout]
+        wanted = {(*plan.mount, *path): leaf.key_types for path, leaf in target.items()}
+        start = len(plan.mount)
+        kept = [(one.leaf.key_types, wanted[one.path]) for one in plan.kept if one.path in wanted and not one.renamed]
+        if plan.problems or any(old[start:] != new for old, new in kept):
+            return False
+    return True
 
 
 def choose(

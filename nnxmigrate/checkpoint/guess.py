@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from nnxmigrate.checkpoint.job import ItemJob
 from nnxmigrate.checkpoint.nodes import OPT_STATE, STEP, bare, holds_optimizer
 from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.reading import open_array
+from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.target import Layout
 from nnxmigrate.checkpoint.tree import Leaf, Path
 
@@ -44,9 +45,44 @@ def looks_like(one: ItemJob, plan: Plan) -> Looks:
         or any(OPT_STATE in path for path in leaves)
         or bool(tops & _PARTS)
         or _divided(leaves)
+        or _each_with_streams(plan, tops)
         or _twice(one, plan)
+        or (plan.layout is Layout.PURE and not any(leaf.shape for leaf in leaves.values()))  # settings, counters
     )
     return Looks.TREE if several else Looks.MODEL
+
+
+def share_a_state(items: Sequence[tuple[ItemJob, Plan]], one: ItemJob) -> bool:
+    """Say whether an item looks like a part of a model of which another item holds more, or the rest.
+
+    Programs save the results of ``nnx.split`` so, or ``nnx.state(model, nnx.Param)`` beside all of it.
+    """
+    if holds_optimizer(one.tree.leaves):
+        return False
+    own = _ordinary(one, next(plan for other, plan in items if other is one))
+    for other, plan in items:
+        if other is one or holds_optimizer(other.tree.leaves):
+            continue
+        its = _ordinary(other, plan)
+        apart = own.isdisjoint(its) and {path[0] for path in own} & {path[0] for path in its}
+        if apart or (own < its and not find_streams(one.tree.leaves)):
+            return True
+    return False
+
+
+def _ordinary(one: ItemJob, plan: Plan) -> set[Path]:
+    """Return the paths of an item's leaves that are of no stream."""
+    return set(one.tree.leaves) - {leaf.path for stream in plan.streams for leaf in stream.leaves}
+
+
+def _each_with_streams(plan: Plan, tops: Collection[str]) -> bool:
+    """Say whether there is RNG state beside other leaves below every one of several keys of the tree.
+
+    A model of 0.10 that was made with one ``nnx.Rngs`` has it below one of them; models in a dict have one each.
+    """
+    of_streams = {leaf.path for stream in plan.streams for leaf in stream.leaves}
+    beside = {kept.leaf.path[0] for kept in plan.kept if kept.leaf.path not in of_streams}
+    return len(tops) > 1 and {stream.path[0] for stream in plan.streams if len(stream.path) > 1} == beside == set(tops)
 
 
 def _divided(leaves: Iterable[Path]) -> bool:

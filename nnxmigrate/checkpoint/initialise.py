@@ -27,6 +27,15 @@ class Made(enum.Enum):
     TREE = enum.auto()
 
 
+class Form(enum.Enum):
+    """How a program made what it saved of the tree that its factory returns; what several objects share is in one."""
+
+    PIECES = enum.auto()  # the state of every object in it: {"model": nnx.state(model), "step": step}
+    ONE = enum.auto()  # the state of the whole tree: nnx.state((model, optimizer))
+    EACH = enum.auto()  # the state of what is below each key: {"actor": nnx.state((model, optimizer))}
+    HOLDERS = enum.auto()  # as EACH, but a pair of a model and its optimizer as the optimizer of 0.10 that holds both
+
+
 @dataclass(frozen=True)
 class Held:
     """An NNX object or state in a tree that a program saves.
@@ -35,11 +44,13 @@ class Held:
         keys: the keys that lead to it, as Python writes them.
         is_object: whether it is an object, whose state is saved.
         only_rng: whether there is nothing but RNG state in it.
+        is_pair: whether it is a model and its optimizer, saved as one optimizer that holds the model.
     """
 
     keys: tuple[str, ...]
     is_object: bool
     only_rng: bool
+    is_pair: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,23 +98,33 @@ class Program:
         held: the NNX objects and states in it, if it is a tree.
         keys: the keys of the dict that it saves; none if that is no dict.
         unsharded: whether it was made without the shardings of its Variables, for want of a mesh.
+        form: how it makes what it saves of the tree.
         notes: what the user should know, a line each.
         sizes: what the compiled function needs; None until it ran, and for a model that was really built.
     """
 
-    def __init__(self, make: Callable[[], Any], eager: bool | None = None, with_optimizer: bool = False) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        eager: bool | None = None,
+        with_optimizer: bool = False,
+        form: Form = Form.PIECES,
+    ) -> None:
         """Find out the tree.
 
         Args:
             make: builds the model, or the optimizer, or the tree that the program saves.
             eager: True to really build it, False to trace it only; None to trace it and build it if that fails.
             with_optimizer: whether a pair of a model and an optimizer stands for the tree of an optimizer of 0.10.
+            form: how it makes what it saves of a tree.
 
         Raises:
             CheckpointError: if ``make`` raises an error.
         """
-        self._make = make
+        self._make = self._original = make
         self._with_optimizer = with_optimizer
+        self._others: dict[Form, Program | None] = {}
+        self.form = form
         self._built: list[NamedLeaf] | None = None
         self._computed: dict[Path, Any] = {}
         self.notes: tuple[str, ...] = ()
@@ -230,7 +251,7 @@ class Program:
         from flax import nnx
 
         def make() -> Any:
-            tree = saved_tree(self._make(), self._with_optimizer)
+            tree = saved_tree(self._make(), self._with_optimizer, self.form)
             tree = tree[within] if within else tree
             if part:
                 tree = tree["model"] if part == "model" else {name: tree[name] for name in tree if name != "model"}
@@ -254,6 +275,17 @@ class Program:
         if part == "model":
             return [path[1:] for path in leaves if path[0] == "model"]
         return [path for path in leaves if path[0] != "model"] if part else leaves
+
+    def in_form(self, form: Form) -> Program | None:
+        """Return the program that saves the same tree in another form; None if it cannot."""
+        if self.made is not Made.TREE or not any(one.is_object for one in self.held):
+            return None
+        if form not in self._others:
+            try:  # what was traced is traced again, so no parameter is made
+                self._others[form] = Program(self._original, self.eager, self._with_optimizer, form)
+            except CheckpointError:
+                self._others[form] = None
+        return self._others[form]
 
     def _traced_in_any_mesh(self) -> Target:
         """Trace the model; if its Variables have shardings and the factory sets no mesh for them, without shardings."""
@@ -283,9 +315,9 @@ class Program:
         made = self._make()
         _require_state(made)
         self.made = _kind(made, self._with_optimizer)
-        self.held = tuple(_held(made)) if self.made is Made.TREE else ()
+        self.held = tuple(_held(made, self.form)) if self.made is Made.TREE else ()
         self.keys = tuple(map(str, made)) if isinstance(made, dict) else ()
-        return list(named_leaves(saved_tree(made, self._with_optimizer)))
+        return list(named_leaves(saved_tree(made, self._with_optimizer, self.form)))
 
 
 def _kind(made: Any, with_optimizer: bool) -> Made:
@@ -301,30 +333,78 @@ def _kind(made: Any, with_optimizer: bool) -> Made:
     return Made.PAIR if with_optimizer and isinstance(made, tuple) and len(made) == 2 else Made.TREE
 
 
-def _held(made: Any) -> Iterator[Held]:
-    """Give the NNX objects and states in a tree."""
+def _held(made: Any, form: Form) -> Iterator[Held]:
+    """Give the NNX objects and states in a tree, or the parts of it that are saved as those of one object."""
     import jax
     from flax import nnx
 
     kinds = (node_type(), nnx.State)
-    for keys, one in jax.tree_util.tree_flatten_with_path(made, is_leaf=lambda one: isinstance(one, kinds))[0]:
-        if isinstance(one, kinds):
-            is_object = not isinstance(one, nnx.State)
-            only_rng = all(leaf.rng for leaf in named_leaves(nnx.state(one) if is_object else one))
-            yield Held(tuple(jax.tree_util.keystr((key,)) for key in keys), is_object, only_rng)
+    if form is Form.ONE:
+        yield Held((), True, all(leaf.rng for leaf in named_leaves(nnx.state(made))))
+    elif form is not Form.PIECES:
+        for key, one in made.items():
+            if isinstance(one, nnx.State) or _holds_objects(one):
+                state = _state_below(one, form)
+                only_rng = all(leaf.rng for leaf in named_leaves(state))
+                pair = form is Form.HOLDERS and _is_pair(one)
+                yield Held((f"[{key!r}]",), not isinstance(one, nnx.State), only_rng, pair)
+    else:
+        for keys, one in jax.tree_util.tree_flatten_with_path(made, is_leaf=lambda one: isinstance(one, kinds))[0]:
+            if isinstance(one, kinds):
+                is_object = not isinstance(one, nnx.State)
+                only_rng = all(leaf.rng for leaf in named_leaves(nnx.state(one) if is_object else one))
+                yield Held(tuple(jax.tree_util.keystr((key,)) for key in keys), is_object, only_rng)
 
 
-def saved_tree(made: Any, with_optimizer: bool = False) -> Any:
+def _holds_objects(tree: Any) -> bool:
+    """Say whether there is an NNX object in a tree."""
+    import jax
+
+    node = node_type()
+    return any(isinstance(one, node) for one in jax.tree.leaves(tree, is_leaf=lambda one: isinstance(one, node)))
+
+
+def _is_pair(tree: Any) -> bool:
+    """Say whether something is a model and an optimizer that does not hold it."""
+    from flax import nnx
+
+    node = node_type()
+    if not isinstance(tree, (tuple, list)) or len(tree) != 2 or not all(isinstance(one, node) for one in tree):
+        return False
+    holders = getattr(nnx, "ModelAndOptimizer", ())
+    return isinstance(tree[1], nnx.Optimizer) and not isinstance(tree[1], holders)
+
+
+def _state_below(one: Any, form: Form) -> Any:
+    """Return what is saved of what stands below a key of a tree."""
+    from flax import nnx
+
+    if form is Form.HOLDERS and _is_pair(one):
+        return {"model": nnx.state(one[0]), **nnx.state(one[1])}
+    return nnx.state(one) if _holds_objects(one) else one
+
+
+def saved_tree(made: Any, with_optimizer: bool = False, form: Form = Form.PIECES) -> Any:
     """Return what a program saves of ``made``: the state of every NNX object in it, all else as it is.
 
     Args:
         made: an NNX object, or a tree of NNX objects, states and arrays.
         with_optimizer: whether a pair of a model and an optimizer becomes the tree of an optimizer of 0.10.
+        form: how states are made of a tree of objects.
+
+    Raises:
+        CheckpointError: if no such states can be made of it.
     """
     import jax
     from flax import nnx
 
     node = node_type()
+    if form is Form.ONE:
+        return nnx.state(made)
+    if form is not Form.PIECES:
+        if not isinstance(made, dict) or not all(isinstance(key, str) for key in made):
+            raise CheckpointError("the factory returned no dict")
+        return {key: _state_below(one, form) for key, one in made.items()}
     if with_optimizer and isinstance(made, tuple) and len(made) == 2:
         model, optimizer = made
         return {"model": nnx.state(model), **nnx.state(optimizer)}

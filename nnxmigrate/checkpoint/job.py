@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from nnxmigrate.checkpoint.choosing import choose
+from nnxmigrate.checkpoint.choosing import choose_form
 from nnxmigrate.checkpoint.destination import require_free
 from nnxmigrate.checkpoint.errors import READABLE, CheckpointError
 from nnxmigrate.checkpoint.files import Folder, is_remote, local_path, open_folder
 from nnxmigrate.checkpoint.initialise import CompiledSizes, Program
 from nnxmigrate.checkpoint.layout import Checkpoint, Item, Kind, Step, chosen_items, chosen_steps, find_checkpoint
-from nnxmigrate.checkpoint.nodes import holds_optimizer
+from nnxmigrate.checkpoint.nodes import MODEL, holds_optimizer
 from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.reading import read_tree
 from nnxmigrate.checkpoint.rng import find_streams
@@ -141,6 +141,9 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
             chosen_items(step, request.items)  # refuses names of no tree
     if checkpoint.kind is Kind.STEPS and request.step is None and len(checkpoint.steps) > 1:
         notes.append(f"step {steps[0].number} is the latest of {len(checkpoint.steps)}; --step all converts every one")
+    if checkpoint.passed_over and request.step in (None, "all"):
+        names = ", ".join(checkpoint.passed_over)
+        notes.append(f"passed over, as no finished tree is there or its _CHECKPOINT_METADATA is gone: {names}")
     program = None
     if request.make:
         with timed(seconds, "trace"):
@@ -152,14 +155,34 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
     items: list[ItemJob] = []
     shared = False
     with timed(seconds, "plan"):
-        for step in steps:
-            trees = [(item, tree) for at, item, tree in found if at is step]
-            chosen = choose(step, trees, program, request.items, request.wishes, request.eager)
+        by_step = [(step, [(item, tree) for at, item, tree in found if at is step]) for step in steps]
+        program, choices = choose_form(by_step, program, request.items, request.wishes, request.eager)
+        for (step, trees), chosen in zip(by_step, choices, strict=True):
             items += [ItemJob(step, item, tree, chosen.plans.get(item.name)) for item, tree in trees]
+            _require_names(step, items)
             shared = shared or chosen.shared
     job = Job(request, checkpoint, destination, items, notes, program, shared, seconds=seconds)
     job.notes += _notes(job)
     return job
+
+
+def _require_names(step: Step, items: Sequence[ItemJob]) -> None:
+    """Refuse to split an optimizer into items of which a step has one already.
+
+    Raises:
+        CheckpointError: naming it.
+    """
+    there = {item.name for item in step.items} | set(step.others)
+    for one in items:
+        if one.step is step and one.plan and one.plan.parts != ("",):
+            taken = sorted(set(one.plan.parts) & (there - {one.item.name}))
+            if taken:
+                raise CheckpointError(
+                    f"--optimizer split makes the items {' and '.join(one.plan.parts)} of {one.item.name}, but another "
+                    f"item {taken[0]} is there already",
+                    f"if that holds the same model, --drop {MODEL} leaves this copy out instead, for a factory that "
+                    "returns a dict with the names of the items",
+                )
 
 
 @contextmanager

@@ -63,8 +63,13 @@ class Step:
     @property
     def number(self) -> int:
         """Its step number; -1 if it is no CheckpointManager's."""
-        match = _STEP.fullmatch(self.name)
-        return int(match[1]) if match else -1
+        return _number(self.name)
+
+
+def _number(name: str) -> int:
+    """Return the number of the step in a folder; -1 if it is none's."""
+    match = _STEP.fullmatch(name)
+    return int(match[1]) if match else -1
 
 
 @dataclass(frozen=True)
@@ -75,11 +80,13 @@ class Checkpoint:
         kind: how it is arranged.
         folder: where it is.
         steps: its steps in ascending order; exactly one unless it is a CheckpointManager's root.
+        passed_over: names of later steps' folders that hold no finished tree.
     """
 
     kind: Kind
     folder: Folder
     steps: tuple[Step, ...]
+    passed_over: tuple[str, ...] = ()
 
 
 def find_checkpoint(folder: Folder) -> Checkpoint:
@@ -103,7 +110,10 @@ def find_checkpoint(folder: Folder) -> Checkpoint:
     names = [name for name in folder.folders() if _STEP.fullmatch(name)]
     steps = [step for name in names if (step := _find_step(name, folder.child(name)))]
     if steps:
-        return Checkpoint(Kind.STEPS, folder, tuple(sorted(steps, key=lambda step: step.number)))
+        steps.sort(key=lambda step: step.number)
+        there = {step.name for step in steps}
+        later = [name for name in names if name not in there and _number(name) > steps[-1].number]
+        return Checkpoint(Kind.STEPS, folder, tuple(steps), tuple(sorted(later, key=_number)))
     why = _why_not(folder)
     raise CheckpointError(f"{folder}: no Orbax checkpoint of a tree: {why}", NOT_ORBAX if "msgpack" in why else "")
 
@@ -128,7 +138,10 @@ def chosen_steps(checkpoint: Checkpoint, wish: str | None) -> tuple[Step, ...]:
         return checkpoint.steps[-1:]
     found = tuple(step for step in checkpoint.steps if wish in (step.name, str(step.number)))
     if not found:
-        raise CheckpointError(f"--step {wish}: there is {', '.join(str(step.number) for step in checkpoint.steps)}")
+        unfinished = [name for name in checkpoint.passed_over if wish in (name, str(_number(name)))]
+        why = f"{checkpoint.folder}/{unfinished[0]} holds no finished tree; " if unfinished else ""
+        numbers = ", ".join(str(step.number) for step in checkpoint.steps)
+        raise CheckpointError(f"--step {wish}: {why}there is {numbers}")
     return found
 
 

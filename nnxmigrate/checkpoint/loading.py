@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nnxmigrate.checkpoint.guess import Looks, looks_like
+from nnxmigrate.checkpoint.guess import Looks, looks_like, share_a_state
 from nnxmigrate.checkpoint.initialise import Made
 from nnxmigrate.checkpoint.job import ItemJob, Job
 from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, OPTIMIZER, STEP, holds_optimizer, nested
@@ -139,7 +139,9 @@ def _item_lines(job: Job, one: ItemJob, plan: Plan, made: Maker, first: bool) ->
         return _beside_lines(job.result, one, plan, made) or as_stored("tree", job, one)
     makes = _making(job, one, plan, made)
     if makes is None:
-        return [line for part in plan.parts for line in as_stored(part or "tree", job, one, part)]
+        several = sum(other.step is one.step for other, _ in job.converted) > 1
+        name = _identifier(one.item.name) if several and one.item.name else "tree"
+        return [line for part in plan.parts for line in as_stored(part or name, job, one, part)]
     lines = list(makes.lines)
     for part, name in zip(plan.parts, makes.names, strict=True):
         lines += _object_lines(name, job, one, plan, part)
@@ -258,7 +260,7 @@ def _making(job: Job, one: ItemJob, plan: Plan, made: Maker) -> _Making | None:
     """Return how the objects are made; None if it is not known what was saved."""
     split = plan.parts != ("",)
     if job.program is None:
-        return _making_what_it_looks_like(one, plan, made)
+        return _making_what_it_looks_like(job, one, plan, made)
     if job.program.made is Made.PAIR:
         return _making_a_pair(plan, made)
     if job.program.made is Made.TREE:
@@ -276,9 +278,10 @@ def _making(job: Job, one: ItemJob, plan: Plan, made: Maker) -> _Making | None:
     return _Making([f"model = {made.call}"], [MODEL])
 
 
-def _making_what_it_looks_like(one: ItemJob, plan: Plan, made: Maker) -> _Making | None:
+def _making_what_it_looks_like(job: Job, one: ItemJob, plan: Plan, made: Maker) -> _Making | None:
     looks = looks_like(one, plan)
-    if looks is Looks.TREE:
+    same_step = [pair for pair in job.converted if pair[0].step is one.step]
+    if looks is Looks.TREE or (looks is Looks.MODEL and share_a_state(same_step, one)):
         return None
     if looks is Looks.OPTIMIZER:
         return _making_with_an_optimizer(plan, made)
@@ -308,6 +311,7 @@ def _making_a_pair(plan: Plan, made: Maker) -> _Making | None:
 
 
 _TX = "  # tx: your optax transformation"
+_PART = "  # or the filter that it was saved with, such as nnx.Param"
 
 
 def _class_of(usual: str, plan: Plan) -> tuple[str, list[str]]:
@@ -330,7 +334,8 @@ def _object_lines(name: str, job: Job, one: ItemJob, plan: Plan, part: str) -> l
     filters = "" if job.program else f", {_stored_filter(plan, part)}"
     if plan.part_of:
         filters = f", {_filter_text(set(plan.part_of))}"
-    lines.append(f"state = nnx.state({name}{filters})")
+    part_of = "" if job.program or plan.streams or name != MODEL else _PART
+    lines.append(f"state = nnx.state({name}{filters}){part_of}")
     if plan.layout is Layout.PURE:
         lines += restored("pure", "nnx.to_pure_dict(state)", job, one, part)
         lines.append("nnx.replace_by_pure_dict(state, pure)")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnxmigrate.checkpoint.errors import MisfitError
-from nnxmigrate.checkpoint.nodes import MODEL, bare, nested_all, nodes_above, with_streams
+from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, STEP, bare, nested_each, nodes_above, with_streams
 from nnxmigrate.checkpoint.rng import Stream
 from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, dotted
@@ -27,6 +27,7 @@ class Misfit:
         elsewhere: names of other items that hold missing leaves.
         lost: leaves of stored streams that the new program does not have.
         of: what the refusal begins with.
+        kept: the paths of the stored leaves that fit.
     """
 
     missing: Sequence[TargetLeaf]
@@ -37,6 +38,7 @@ class Misfit:
     elsewhere: Sequence[str]
     lost: Sequence[Leaf] = ()
     of: str = ""
+    kept: Sequence[Path] = ()
 
     def error(self) -> MisfitError:
         """Return the refusal: it names the leaves, and the way out."""
@@ -50,7 +52,8 @@ class Misfit:
         return MisfitError("\n".join(lines), self._way_out())
 
     def _way_out(self) -> str:
-        return self._from_elsewhere() or self._by_the_factory() or self._by_renames() or "; ".join(self._by_options())
+        beside = self._from_elsewhere() or self._by_the_optimizer() or self._by_the_factory()
+        return beside or self._by_renames() or "; ".join(self._by_options())
 
     def _from_elsewhere(self) -> str:
         if not self.elsewhere:
@@ -58,19 +61,70 @@ class Misfit:
         items = ", ".join(self.elsewhere)
         return f"missing leaves are stored in {items}: leave --item out, or name all items that share the state"
 
+    def _by_the_optimizer(self) -> str:
+        """Say so where an optimizer was saved without its model, but has one, or the model alone, in the program."""
+        stored = [*self.kept, *(leaf.path for leaf in self.unexpected)]
+        if self.unexpected and not self.kept and {path[0] for path in stored} == {OPT_STATE, STEP}:
+            return (
+                "this is the state of an optimizer without its model, which stays as it is: leave --model out, or let "
+                "the factory return the nnx.Optimizer"
+            )
+        if bool(self.missing) == bool(self.unexpected):
+            return ""
+        optimizers = _optimizers_in(stored)
+        unexpected = [leaf for leaf in self.unexpected if not self._beside(leaf)]
+        nodes = {_above_model(leaf.path, optimizers) for leaf in (*self.missing, *unexpected)}
+        if not nodes or None in nodes:
+            return ""
+        places = ", ".join(sorted(dotted(node) for node in nodes if node))
+        at = f", at {places}" if places else ""
+        if self.missing:
+            return (
+                f"an optimizer was saved without its model{at}: let the factory return an nnx.Optimizer there, which "
+                "does not hold it either"
+            )
+        drops = " ".join(
+            f"--drop {dotted((*node, MODEL))}" for node in sorted(node for node in nodes if node is not None)
+        )
+        return (
+            f"an optimizer was saved with its model{at}: let the factory return an nnx.ModelAndOptimizer there; or, if "
+            f"the same model is stored beside it, {drops} leaves this copy out"
+        )
+
     def _by_the_factory(self) -> str:
         nodes = _kept_below(self.unexpected, self.missing)
         nodes = with_streams(nodes, self.streams) or nodes
         if nodes:
             places = " and ".join(map(dotted, nodes))
-            tree = nested_all(nodes, MODEL)
+            holders = _optimizers_in(leaf.path for leaf in self.unexpected)
+            inner = {
+                node[:-1] if node[-1:] == (MODEL,) and node[:-1] in holders else node: MODEL
+                if node[-1:] != (MODEL,) or node[:-1] not in holders
+                else "nnx.ModelAndOptimizer(model, tx)"
+                for node in nodes
+            }
+            tops = {node[:1] for node in inner}
+            inner |= {leaf.path[:1]: "…" for leaf in self.unexpected if leaf.path[:1] not in tops and () not in tops}
+            tree = nested_each(inner)
             return f"the model is stored below {places}: let the factory return the tree that was saved, with {tree}"
         parts = _parts_below(self.unexpected, self.missing)
         if not parts:
-            return ""
+            return self._of_a_part()
         return (
             f"the model's state is stored in parts, below {' and '.join(parts)}: let the factory return the tree "
             f"that was saved, made of what nnx.split gives"
+        )
+
+    def _of_a_part(self) -> str:
+        """Say so where keys hold a part of the model each, and no RNG state."""
+        wanted = {(bare(leaf.path), leaf.described) for leaf in self.missing}
+        held = [(bare(leaf.path[1:]), leaf.described) in wanted for leaf in self.unexpected]
+        if self.kept or self.streams or self.lost or not held or not all(held):
+            return ""
+        keys = ", ".join(dict.fromkeys(repr(leaf.path[0]) for leaf in self.unexpected))
+        return (
+            f"below {keys} stands a part of the model's state and no RNG state, which needs no conversion: leave "
+            "--model out, and load it with the filter that it was saved with, such as nnx.state(model, nnx.Param)"
         )
 
     def _by_renames(self) -> str:
@@ -120,6 +174,21 @@ def suggested_renames(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> di
         if len(fitting) == 1:
             found[dotted(old)] = dotted(fitting[0])
     return found
+
+
+def _optimizers_in(paths: Iterable[Path]) -> set[Path]:
+    """Return the nodes that hold a number of steps and mostly the memory of an optimizer."""
+    held: dict[Path, set[str]] = {}
+    for path in paths:
+        for depth, key in enumerate(path):
+            if key in (OPT_STATE, STEP):
+                held.setdefault(path[:depth], set()).add(key)
+    return {node for node, keys in held.items() if keys == {OPT_STATE, STEP}}
+
+
+def _above_model(path: Path, nodes: Container[Path]) -> Path | None:
+    """Return the one of some nodes below whose ``model`` a path leads; None if there is none."""
+    return next((path[:at] for at, key in enumerate(path) if key == MODEL and path[:at] in nodes), None)
 
 
 def _kept_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[Path]:

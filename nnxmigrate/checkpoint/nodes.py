@@ -49,12 +49,17 @@ def bare(path: Path) -> Path:
 
 def nested_all(nodes: Iterable[Path], inner: str) -> str:
     """Return the dicts that put the same at several nodes of a tree, none below another, as Python."""
-    tree: dict[str, list[Path]] = {}
-    for node in nodes:
+    return nested_each(dict.fromkeys(nodes, inner))
+
+
+def nested_each(inner: Mapping[Path, str]) -> str:
+    """Return the dicts that put something at each of several nodes of a tree, none below another, as Python."""
+    tree: dict[str, dict[Path, str]] = {}
+    for node, text in inner.items():
         if not node:
-            return inner
-        tree.setdefault(node[0], []).append(node[1:])
-    return "{" + ", ".join(f"{key!r}: {nested_all(rest, inner)}" for key, rest in tree.items()) + "}"
+            return text
+        tree.setdefault(node[0], {})[node[1:]] = text
+    return "{" + ", ".join(f"{key!r}: {nested_each(rest)}" for key, rest in tree.items()) + "}"
 
 
 def nested(node: Path, inner: str) -> str:

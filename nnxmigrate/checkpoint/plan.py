@@ -167,4 +167,5 @@ class Plan:
                 elsewhere=self.elsewhere,
                 lost=self.lost,
                 of=of,
+                kept=tuple(kept.leaf.path for kept in self.kept),
             ).error()

@@ -9,7 +9,7 @@ from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.misfit import named
 from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, OPTIMIZER, bare, holds_optimizer, nodes_above, with_streams
 from nnxmigrate.checkpoint.plan import Kept, Plan
-from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams, unproven_streams
+from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams, lone_counts, unproven_streams
 from nnxmigrate.checkpoint.shared import SameValue, Shared, shared_streams
 from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, dotted, is_below
@@ -35,7 +35,10 @@ def make_plan(tree: StoredTree, target: Target | None, wishes: Wishes = USUAL, s
     _require_nested(tree)
     optimizer = holds_optimizer(tree.leaves)
     if wishes.split and not optimizer:
-        raise CheckpointError("only the checkpoint of an nnx.Optimizer of 0.10 (with model and step) can be split")
+        raise CheckpointError(
+            "only the checkpoint of an nnx.Optimizer of 0.10 (with model and step) can be split",
+            "of several items, --item says which is one",
+        )
     if target is None:
         if wishes.allow_missing:
             raise CheckpointError("--allow-missing needs --model: without it nothing can be initialised")
@@ -123,6 +126,7 @@ class _Planning:
         _require_kept(self._streams, {*self._staying, *self._shared.places}, wishes)
         data = {*unproven, *self._ordinary()} - {*self._staying, *self._shared.places}
         self._streams = [stream for stream in self._streams if stream.path not in data]
+        self._lone = lone_counts(tree.leaves)
         self._of_streams = {leaf.path: stream for stream in self._streams for leaf in stream.leaves}
         self._kept: list[Kept] = []
         self._dropped: list[Leaf] = []
@@ -186,7 +190,7 @@ class _Planning:
                 self._reshaped.append((leaf, partner))
             else:
                 self._notes += _type_notes(leaf, partner)
-        elif stream or (partner and leaf.dtype == partner.dtype):  # half of a stream, or of another shape
+        elif stream or path in self._lone or (partner and leaf.dtype == partner.dtype):  # half of a stream, or reshaped
             self._dropped.append(leaf)
             if stream and not stream.certain and leaf is stream.key:
                 self._notes.append(
@@ -304,12 +308,19 @@ def _masks(tree: StoredTree, wanted: Iterable[TargetLeaf]) -> bool:
     """Say whether an optimizer holds something of some parameters only, in the state of a wrapped transformation."""
     names = {bare(leaf.path[1:]) for leaf in wanted if leaf.variable == "Param"}
     held: dict[Path, set[Path]] = {}
-    for path in tree.leaves:
+    for path in (*tree.leaves, *tree.empty):
         if path[0] == OPT_STATE and "inner_state" in path:
             for length in range(1, len(path)):
                 if bare(path[length:]) in names:
                     held.setdefault(path[:length], set()).add(bare(path[length:]))
-    return any(own < names for own in held.values())
+    tops = {name[0] for name in names}
+    return any(own < names and _beside(node, tree) <= tops for node, own in held.items())
+
+
+def _beside(node: Path, tree: StoredTree) -> set[str]:
+    """Return the names of all that stands in a node."""
+    paths = (*tree.leaves, *tree.empty)
+    return {path[len(node)] for path in paths if is_below(path, node) and len(path) > len(node)}
 
 
 _LOST = "{}: an RNG stream that is no layer's, and the model has none there; left out; --rename OLD=NEW moves it"
@@ -325,11 +336,30 @@ def _absent_parameter(path: Path, tree: StoredTree) -> bool:
     names = path[:-1] if path[-1:] == ("value",) else path
     if found is None or found.kind != "None" or names[-1:] == () or names[-1] not in _PARAMETERS:
         return False
+    if OPT_STATE in path and _masked(names, tree):
+        return False
     node = names[:-1]
     siblings = {
         other[len(node)] for other in (*tree.leaves, *tree.empty) if other[: len(node)] == node and other != node
     }
     return siblings <= _PARAMETERS | {"mean", "var", "lora_a", "lora_b"}
+
+
+def _masked(names: Path, tree: StoredTree) -> bool:
+    """Say whether a place in an optimizer's memory is that of a parameter which a wrapped transformation does not see.
+
+    The model has that parameter, as the parts of ``optax.masked`` and ``optax.multi_transform`` see some each. Without
+    the model only the wrapper tells it from one that a layer was told to leave out.
+    """
+    model = (*names[: names.index(OPT_STATE)], MODEL)
+    there = {bare(path[len(model) :]) for path in tree.leaves if is_below(path, model) and len(path) > len(model)}
+    if not there:
+        return "inner_state" in names
+    tops = {path[0] for path in there}
+    for start in range(len(model), len(names)):
+        if names[start:] in there and _beside(names[:start], tree) <= tops:
+            return True
+    return False
 
 
 def _emptied_note(emptied: Sequence[Leaf], compared: bool) -> str:

@@ -86,6 +86,23 @@ def layer_streams(leaves: Mapping[Path, Leaf], streams: Sequence[Stream]) -> set
     return {path for path in paths if path and of_streams(path[:-1]) and _is_layers(path[:-1], children)}
 
 
+def lone_counts(leaves: Mapping[Path, Leaf]) -> set[Path]:
+    """Return the leaves that can only be counts of a layer's streams of 0.10 whose keys were not saved.
+
+    Programs left the keys out, as by ``nnx.Not(nnx.RngKey)``, while Orbax could not store them.
+    """
+    children = _children(leaves)
+    found: set[Path] = set()
+    for node in children:
+        if not _is_layers(node, children):
+            continue
+        counts = [_content((*node, name, "count"), children, leaves) for name in children[node]]
+        alone = all(children.get((*node, name)) == {"count"} for name in children[node])
+        if alone and all(count is not None and count.dtype == "uint32" for count in counts):
+            found |= {count.path for count in counts if count is not None}
+    return found if len(found) < len(leaves) else set()
+
+
 def unproven_streams(
     leaves: Mapping[Path, Leaf], streams: Sequence[Stream], new: Collection[Path], renamed: Callable[[Path], Path]
 ) -> set[Path]:

@@ -193,6 +193,78 @@ def renamed_trainers(rngs: nnx.Rngs) -> dict[str, Any]:
     return {"gen": optimizer(rngs), "disc": Renaming(models.Mlp(rngs), tx())}
 
 
+def at_once(rngs: nnx.Rngs) -> Any:
+    """The state of a model and its optimizer, taken together."""
+    made = optimizer(rngs)
+    return nnx.state((made.model, made))
+
+
+def at_once_in_a_dict(rngs: nnx.Rngs) -> Any:
+    made = optimizer(rngs)
+    return nnx.state({"model": made.model, "optimizer": made})
+
+
+def pair_with_holder(rngs: nnx.Rngs) -> Any:
+    made = optimizer(rngs)
+    return made.model, made
+
+
+def dict_with_holder(rngs: nnx.Rngs) -> dict[str, Any]:
+    made = optimizer(rngs)
+    return {"model": made.model, "optimizer": made}
+
+
+def dict_of_pair(rngs: nnx.Rngs) -> dict[str, Any]:
+    made, its = pair(rngs)
+    return {"model": made, "optimizer": its}
+
+
+def each_at_once(rngs: nnx.Rngs) -> dict[str, Any]:
+    """Two models with their optimizers, each two taken together."""
+    return {"gen": at_once(rngs), "disc": at_once(nnx.Rngs(8)), "step": 3}
+
+
+def two_optimizers(rngs: nnx.Rngs) -> dict[str, Any]:
+    return {"gen": optimizer(rngs), "disc": optimizer(nnx.Rngs(8)), "step": 3}
+
+
+def two_pairs(rngs: nnx.Rngs) -> dict[str, Any]:
+    return {"gen": pair(rngs), "disc": pair(nnx.Rngs(8)), "step": 3}
+
+
+def two_pairs_with_holders(rngs: nnx.Rngs) -> dict[str, Any]:
+    return {"gen": pair_with_holder(rngs), "disc": pair_with_holder(nnx.Rngs(8)), "step": 3}
+
+
+def two_apart(rngs: nnx.Rngs) -> dict[str, Any]:
+    """Two models that share nothing."""
+    return {"enc": models.Mlp(rngs), "dec": models.Lora(nnx.Rngs(8))}
+
+
+def deeper(rngs: nnx.Rngs) -> dict[str, Any]:
+    return {"train": two(rngs), "step": 3}
+
+
+def with_its_memory(rngs: nnx.Rngs) -> dict[str, Any]:
+    """A model beside what its optimizer holds without it."""
+    made = optimizer(rngs)
+    return {"model": nnx.state(made.model), "optimizer": nnx.state(made, OPT_STATE)}
+
+
+def memory_first(rngs: nnx.Rngs) -> dict[str, Any]:
+    made = optimizer(rngs)
+    return {"adam": nnx.state(made, OPT_STATE), "model": nnx.state(made.model)}
+
+
+def holder_first(rngs: nnx.Rngs) -> dict[str, Any]:
+    made = optimizer(rngs)
+    return {"adam": made, "model": made.model}
+
+
+def counted(rngs: nnx.Rngs) -> dict[str, Any]:
+    return {**dict_with_holder(rngs), "epoch": 3}
+
+
 #: What is saved as one tree, and in which form: states, pure dicts, or states with the numbers of their keys.
 LAYOUTS: dict[str, tuple[Any, str]] = {
     "model": (model, "state"),
@@ -215,6 +287,21 @@ LAYOUTS: dict[str, tuple[Any, str]] = {
     "raw noisy": (Noisy, "raw"),
     "raw noisy memory": (NoisyRemembering, "raw"),
     "raw model": (model, "raw"),
+    "at once": (at_once, "state"),
+    "pure at once": (at_once, "pure"),
+    "at once in a dict": (at_once_in_a_dict, "state"),
+    "at once below a key": (lambda rngs: {"state": at_once(rngs), "step": 3}, "state"),
+    "each at once": (each_at_once, "state"),
+    "pure each at once": (each_at_once, "pure"),
+    "two optimizers": (two_optimizers, "state"),
+    "pure two optimizers": (two_optimizers, "pure"),
+    "two apart": (two_apart, "state"),
+    "deeper": (deeper, "state"),
+    "with its memory": (with_its_memory, "state"),
+    "memory first": (memory_first, "state"),
+    "counted": (counted, "state"),
+    "parameters below a key": (lambda rngs: {"params": pure(nnx.state(model(rngs), nnx.Param))}, "state"),
+    "without keys": (lambda rngs: nnx.state(model(rngs), nnx.Not(nnx.RngKey)), "state"),
 }
 
 
@@ -257,6 +344,17 @@ def save(folder: pathlib.Path) -> None:
         for step in (1, 2):
             manager.save(step, args=ocp.args.Composite(**items, config=ocp.args.JsonSave({"layers": 2})))
         manager.wait_until_finished()
+    made = models.Mlp(models.new_rngs())
+    split = nnx.split(made, nnx.Param, ...)
+    for name, parts in (
+        ("part items", {"params": split[1], "rest": split[2]}),
+        ("trained items", dict_with_holder(models.new_rngs())),
+        ("averaged items", {"model": nnx.state(made), "ema": nnx.state(made, nnx.Param), "settings": {"rate": 0.5}}),
+    ):
+        with ocp.CheckpointManager(folder / name) as manager:
+            items = {part: ocp.args.StandardSave(saved(state, "state")) for part, state in parts.items()}
+            manager.save(2, args=ocp.args.Composite(**items))
+            manager.wait_until_finished()
 
 
 def load(case: dict[str, Any], folder: pathlib.Path, work: pathlib.Path) -> dict[str, Any]:

@@ -31,6 +31,12 @@ _BOTH = "{'model': nnx.state(model), **nnx.state(optimizer)}"
 _TWO = "{'enc': nnx.state(saved['enc']), 'dec': nnx.state(saved['dec'])}"
 _TRAINERS = "{'gen': nnx.state(saved['gen']), 'disc': nnx.state(saved['disc'])}"
 _ITEMS = ("gen", "disc")
+_SAVED = "nnx.state(saved)"
+_EACH = "{'gen': nnx.state(saved['gen']), 'disc': nnx.state(saved['disc']), 'step': tree['step']}"
+_HELD = (
+    "{**{key: {'model': nnx.state(saved[key][0]), **nnx.state(saved[key][1])} for key in ('gen', 'disc')}, "
+    "'step': tree['step']}"
+)
 
 #: Conversions that succeed: how the checkpoint was saved, the factory, and where the printed code put what is stored.
 CASES = {
@@ -92,6 +98,40 @@ CASES = {
     "raw model": _case("raw model", "model", _MODEL),
     "raw model without its factory": _case("raw model", "", _MODEL),
     "memory under another name": _case("memory", "Recalling", _RECALLED, "--rename", "memory=recall"),
+    "at once": _case("at once", "", "tree"),
+    "at once, by a pair": _case("at once", "pair", _SAVED),
+    "at once, by a pair with a holder": _case("at once", "pair_with_holder", _SAVED),
+    "pure at once, by a pair": _case("pure at once", "pair", _SAVED),
+    "at once in a dict, by a dict": _case("at once in a dict", "dict_of_pair", _SAVED),
+    "at once in a dict, by a dict with a holder": _case("at once in a dict", "dict_with_holder", _SAVED),
+    "at once below a key, by a pair": _case("at once below a key", "pair", "{'state': nnx.state(saved), 'step': 3}"),
+    "each at once, by pairs": _case("each at once", "two_pairs", _EACH),
+    "each at once, by pairs with holders": _case("each at once", "two_pairs_with_holders", _EACH),
+    "pure each at once, by pairs": _case("pure each at once", "two_pairs", _EACH),
+    "two optimizers, by pairs": _case("two optimizers", "two_pairs", _HELD),
+    "pure two optimizers, by pairs": _case("pure two optimizers", "two_pairs", _HELD),
+    "two apart": _case("two apart", "", "tree"),
+    "two apart, by a factory": _case("two apart", "two_apart", _TWO),
+    "deeper, by a factory": _case("deeper", "two", f"{{'train': {_TWO}, 'step': 3}}"),
+    "with its memory, by a holder": _case("with its memory", "dict_with_holder", _SAVED),
+    "with its memory, by a pair": _case("with its memory", "dict_of_pair", _SAVED),
+    "without keys": _case("without keys", "", _MODEL),
+    "without keys, by its factory": _case("without keys", "model", _MODEL),
+    "part items": _case("part items", "", "{'params': params, 'rest': rest}", items=("params", "rest")),
+    "trained items, without a copy of the model": _case(
+        "trained items",
+        "dict_of_pair",
+        "{'model': nnx.state(saved['model']), "
+        "'optimizer': {'model': nnx.state(saved['model']), **nnx.state(saved['optimizer'])}}",
+        *("--drop", "model"),
+        items=("model", "optimizer"),
+    ),
+    "averaged items": _case(
+        "averaged items",
+        "",
+        "{'model': nnx.state(model), 'ema': ema, 'settings': settings}",
+        items=("model", "ema", "settings"),
+    ),
 }
 
 #: Conversions that are refused, and what must be said.
@@ -106,6 +146,30 @@ REFUSED = {
     ),
     "memory that was renamed": (_case("memory", "Recalling", ""), ("perhaps: --rename memory=recall",)),
     "streams alone": (_case("streams alone", "", ""), ("nothing would be left", "--model")),
+    "memory by the factory of a model": (
+        _case("opt_state", "model", ""),
+        ("this is the state of an optimizer without its model", "leave --model out"),
+    ),
+    "parameters below a key": (
+        _case("parameters below a key", "model", ""),
+        ("below 'params' stands a part of the model's state and no RNG state", "leave --model out"),
+    ),
+    "memory where the factory has a holder": (
+        _case("memory first", "holder_first", ""),
+        ("an optimizer was saved without its model, at adam", "nnx.Optimizer there"),
+    ),
+    "a holder where the factory has its memory": (
+        _case("counted", "dict_of_pair", ""),
+        ("an optimizer was saved with its model, at optimizer", "nnx.ModelAndOptimizer there"),
+    ),
+    "trained items where the factory has the memory alone": (
+        _case("trained items", "dict_of_pair", ""),
+        ("item optimizer: ", "an optimizer was saved with its model", "--drop model leaves this copy out"),
+    ),
+    "a model beside its optimizer": (
+        _case("counted", "model", ""),
+        ("with {'model': model, 'optimizer': nnx.ModelAndOptimizer(model, tx), 'epoch': …}",),
+    ),
     "items of which one does not fit": (
         _case("items", "two_wrong", ""),
         ("item disc: the checkpoint does not fit the model", "extra.kernel.value"),

@@ -236,6 +236,32 @@ def test_unfinished_steps_are_passed_over(tmp_path: pathlib.Path) -> None:
     assert sorted(path.name for path in (tmp_path / "run_nnx011").iterdir()) == ["0", "10"]
 
 
+@pytest.mark.parametrize("lost", ["_CHECKPOINT_METADATA", "default"])
+def test_a_later_step_that_is_passed_over_is_named(tmp_path: pathlib.Path, lost: str) -> None:
+    shutil.copytree(MANAGER, tmp_path / "run")
+    shutil.copytree(MANAGER / "10", tmp_path / "run" / "20")
+    _without(lost)(tmp_path / "run" / "20")
+    for options in ([], ["--step", "all"]):
+        done = fix_ckpt("0.12", tmp_path / "run", "--json", "--dry-run", *options)
+        assert done.returncode == 0, done.stderr
+        notes = json.loads(done.stdout)["notes"]
+        assert any("passed over" in note and note.endswith("gone: 20") for note in notes), notes
+    done = fix_ckpt("0.12", tmp_path / "run", "--step", "20")
+    assert (done.returncode, "20 holds no finished tree; there is 0, 10" in done.stderr) == (2, True), done.stderr
+    done = fix_ckpt("0.12", tmp_path / "run", "--json", "--dry-run", "--step", "0")
+    assert not any("passed over" in note for note in json.loads(done.stdout)["notes"])
+
+
+def test_splitting_never_writes_into_another_item(tmp_path: pathlib.Path) -> None:
+    shutil.copytree(FIXTURES / "forms" / "optimizer", tmp_path / "run" / "opt")
+    shutil.copytree(STANDARD, tmp_path / "run" / "model")
+    (tmp_path / "run" / "_CHECKPOINT_METADATA").write_text("{}")
+    done = fix_ckpt("0.12", tmp_path / "run", "--item", "opt", "--optimizer", "split", "--no-verify")
+    assert done.returncode == 2, done.stdout
+    assert "another item model is there already" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
 #: Runs the command as somebody who may read and write little; root may do everything, so it becomes nobody, who may
 #: import nothing: the command is run once before.
 _AS_NOBODY = """
