@@ -147,6 +147,30 @@ FIXED: dict[str, dict[str, str]] = {
         "def make(n: Net):\n    return nnx.jit(n.encode)\nprint(make(net)(x).shape)": (
             "def make(n: Net):\n    return nnx.jit(lambda x: n.encode(x))\nprint(make(net)(x).shape)"
         ),
+        "nets = [net]\nprint(nnx.jit(nets[0].encode)(x).shape)": (
+            "nets = [net]\nprint(nnx.jit(lambda x: nets[0].encode(x))(x).shape)"
+        ),
+        "for n in [net, net]:\n    print(nnx.remat(n.encode)(x).shape)": (
+            "for n in [net, net]:\n    print(nnx.remat(lambda x: n.encode(x))(x).shape)"
+        ),
+        "n = net if jax.device_count() else None\nprint(nnx.jit(n.encode)(x).shape)": (
+            "n = net if jax.device_count() else None\nprint(nnx.jit(lambda x: n.encode(x))(x).shape)"
+        ),
+        "def make(x):\n    return nnx.jit(x.encode)\nprint(make(net)(x).shape)": (
+            "def make(x):\n    return nnx.jit(lambda *args, **kwargs: x.encode(*args, **kwargs))\n"
+            "print(make(net)(x).shape)"
+        ),
+        "def make(n):\n    return nnx.jit(n.encode)\nprint(make(net)(x).shape, make(Net(rngs))(x).shape)": (
+            "def make(n):\n    return nnx.jit(lambda x: n.encode(x))\n"
+            "print(make(net)(x).shape, make(Net(rngs))(x).shape)"
+        ),
+        "class Own(Net):\n    def encode(self, value):\n        return value\n"
+        "def make(n):\n    return nnx.jit(n.encode)\n"
+        "print(make(net)(x).shape, make(Own(rngs))(x).shape)": (
+            "class Own(Net):\n    def encode(self, value):\n        return value\ndef make(n):\n"
+            "    return nnx.jit(lambda *args, **kwargs: n.encode(*args, **kwargs))\n"
+            "print(make(net)(x).shape, make(Own(rngs))(x).shape)"
+        ),
     },
     "NNX607": {
         "print(nnx.MultiHeadAttention(2, 4, 4, 4, 8, decode=False, rngs=rngs).in_kv_features)": (
@@ -254,7 +278,9 @@ REPORTED: dict[str, list[str]] = {
         "print(nnx.jit(Net(rngs).encode)(x).shape)",
         "print(nnx.jit([net][0].encode)(x).shape)",
         'print(nnx.jit(net.shift, static_argnames="y")(x, y=2).shape)',
-        "n = net if jax.device_count() else None\nprint(nnx.jit(n.encode)(x).shape)",
+        "n = net if jax.device_count() else None\nf = nnx.jit(n.encode)\nprint(f(x).shape)",
+        "nets = [net]\nf = nnx.jit(nets[0].encode)\nprint(f(x).shape)",
+        "print([nnx.jit(n.encode) for n in [net]][0](x).shape)",
         "def make(n: Net):\n    f = nnx.jit(n.encode)\n    n = None\n    return f\nprint(make(net)(x).shape)",
     ],
     "NNX607": [
@@ -367,6 +393,8 @@ SILENT: dict[str, list[str]] = {
         "class Own(nnx.Object):\n    def double(self, x):\n        return 2 * x\nprint(nnx.jit(Own().double)(1))",
         "class Own:\n    def double(self, x):\n        return 2 * x\nprint(nnx.jit(Own().double)(1))",
         "class Env:\n    def reset(self, x):\n        return x + 1\nenv = Env(); print(nnx.vmap(env.reset)(x))",
+        "class Env:\n    def reset(self, x):\n        return x + 1\ndef make(e):\n    return nnx.vmap(e.reset)\n"
+        "print(make(Env())(x), make(Env())(x))",
         "class Env:\n    def loss(self, model):\n        return model(x).sum()\n"
         "env = Env(); print(nnx.grad(env.loss)(net.inner).bias[...])",
         "class Loss(nnx.metrics.Average):\n    def twice(self, x):\n        return 2 * x\n"

@@ -113,6 +113,13 @@ def test_values_of_other_things_do_not_count(other: str) -> None:
     assert migrate_text(text, options("0.12")) == text.replace("print(v.value)", "print(v[...])")
 
 
+def test_a_class_that_says_itself_what_the_value_is() -> None:
+    own = "class Positive(nnx.Param):\n    @property\n    def value(self):\n        return 3\n\n\n"
+    text = f"{HEAD}{own}p = Positive(jnp.zeros(2))\nprint(p.value, v.value)\n"
+    assert migrate_text(text, options("0.12")) == text
+    assert "[...]" in migrate_text(text.replace("(nnx.Param)", ""), options("0.12"))
+
+
 def test_stays_where_older_versions_are_asked_for() -> None:
     assert codes(HEAD + "print(v.value)\n", options("0.11", "0.12")) == []
 

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.kinds import class_kind
 from codemods.nnx.rule import Example, Kind, Rule
@@ -48,10 +49,22 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _is_bound(context: Context, event: CallEvent, method: Attr) -> bool:
     """Say whether an attribute is a method of an instance."""
-    flow = context.flow
-    base = flow.resolve(flow.here(method.base, event.scope))
+    base = context.flow.resolve(context.flow.here(method.base, event.scope))
     if isinstance(base.value, Class | Ref):
         return False
+    return any(_has(context, one, method) for one in _objects(context, base))
+
+
+def _objects(context: Context, base: Bound) -> list[Bound]:
+    """Return the objects whose method it may be: of a parameter without annotation those that callers hand in."""
+    if not isinstance(base.value, Param) or context.flow.classes.class_of(base) is not None:
+        return [base]
+    return [one for one in context.sources.of(base) if isinstance(one.value, Call)]
+
+
+def _has(context: Context, base: Bound, method: Attr) -> bool:
+    """Say whether an object is a module, and an attribute of it one of its methods."""
+    flow = context.flow
     cls = flow.classes.class_of(base)
     if cls is not None:
         if not any(class_kind(name) is Objects.MODULE and name not in _PLAIN for name in flow.classes.mro(cls)[1]):
@@ -66,12 +79,15 @@ def _fix(context: Context, event: CallEvent, method: Attr) -> Fix | None:
     """Return the edit that closes over the object in a lambda of the same parameters."""
     node, source = event.node.args[0], event.scope.module.source
     assert isinstance(node, ast.Attribute)
-    if not source.faithful(node) or not _steady(event, node.value):
+    if not source.faithful(node) or not (_steady(event, node.value) or _called_at_once(event, node.value)):
         return None
     flow = context.flow
-    cls = flow.classes.class_of(flow.resolve(flow.here(method.base, event.scope)))
-    facts = flow.classes.method(cls, method.name) if cls is not None else None
-    names = _parameters(facts)
+    objects = _objects(context, flow.resolve(flow.here(method.base, event.scope)))
+    classes = [flow.classes.class_of(one) for one in objects]
+    found = [_parameters(flow.classes.method(cls, method.name)) if cls is not None else None for cls in classes]
+    names = found[0] if all(one == found[0] for one in found) else None
+    if names is not None and source.text(node).partition(".")[0].strip() in names:
+        names = None  # a parameter of the method is called as the object is
     text = source.text(node)
     if names is not None:
         closure = f"lambda {', '.join(names)}: {text}({', '.join(names)})" if names else f"lambda: {text}()"
@@ -89,6 +105,15 @@ def _parameters(facts: FunctionFacts | None) -> list[str] | None:
         return None
     names = list(facts.params)[1:]
     return None if facts.node.args.posonlyargs else names
+
+
+def _called_at_once(event: CallEvent, node: ast.expr) -> bool:
+    """Say whether what a transform makes is called where it is made, with an object that is only named there."""
+    if not any(call.node.func is event.node for call in event.scope.module.calls):
+        return False
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name)
 
 
 def _steady(event: CallEvent, node: ast.expr) -> bool:

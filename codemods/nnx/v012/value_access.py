@@ -7,11 +7,14 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import AttrEvent
+from codemods.nnx.facts import AttrEvent, ClassFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.kinds import class_kind
 from codemods.nnx.places import listed
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.source import Source
+from codemods.nnx.v012.told import Told
 from codemods.nnx.v012.value_mutation import mutated
 from codemods.nnx.v012.variables import Variables
 from codemods.nnx.values import Const
@@ -29,11 +32,21 @@ def check(context: Context) -> Iterator[Finding]:
     """
     if set(context.options.targets) != {"0.12"}:
         return
+    if any(_own_value(cls, context) for cls in context.project.classes()):
+        return  # `[...]` and get_value() go past it
     variables = Variables(context)
     places = list(variables.values())
-    mine = (event for event in places if event.scope.module in context.asked)
-    if not any(variables.is_variable(event.base, event.scope) for event in mine):
+    told = Told(context)
+    known = {
+        e: variables.is_variable(e.base, e.scope) or told.is_variable(e)
+        for e in places
+        if e.scope.module in context.asked
+    }
+    if not any(known.values()):
         return  # nothing would be said of the modules that are asked about
+    for event in places:
+        if event not in known:
+            known[event] = variables.is_variable(event.base, event.scope) or told.is_variable(event)
     inner = mutated(context)
     called = {call.node.func for call in context.project.calls()}
     sure: list[tuple[AttrEvent, Fix]] = []
@@ -41,7 +54,7 @@ def check(context: Context) -> Iterator[Finding]:
     for event in places:
         if event.node in inner or event.node in called:
             continue
-        if not variables.is_variable(event.base, event.scope):
+        if not known[event]:
             others.append((event, False))
             continue
         source = event.scope.module.source
@@ -54,7 +67,7 @@ def check(context: Context) -> Iterator[Finding]:
             others.append((event, True))
     if not sure:
         return
-    doubtful = [event for event, known in others if known or variables.may_be_variable(event)]
+    doubtful = [event for event, one in others if one or variables.may_be_variable(event)]
     if doubtful:
         yield _kept([event for event, _ in sure], doubtful)
         return
@@ -67,6 +80,13 @@ def check(context: Context) -> Iterator[Finding]:
             "read by `[...]` (arrays) or get_value(), write by set_value(...)",
             fix,
         )
+
+
+def _own_value(cls: ClassFacts, context: Context) -> bool:
+    """Say whether a class of Variables says itself what `value` is."""
+    if "value" not in cls.methods and "value" not in cls.scope.env:
+        return False
+    return any(class_kind(name) is Objects.VARIABLE for name in context.flow.classes.mro(cls)[1])
 
 
 def _kept(sure: list[AttrEvent], doubtful: list[AttrEvent]) -> Finding:

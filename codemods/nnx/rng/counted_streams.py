@@ -1,0 +1,270 @@
+"""NNX221: numbers of leaves in a state that count the random streams of layers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound, Indexed, Part
+from codemods.nnx.patterns import pattern
+from codemods.nnx.rng.analysis import rng_analysis
+from codemods.nnx.rng.layers import layer
+from codemods.nnx.rng.layouts import Shape
+from codemods.nnx.rng.origins import Origin
+from codemods.nnx.rng.signs import migrates
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Attr, Call, Class, Const, Item, Mapping, Ref, Sequence, Value
+from codemods.nnx.variables import type_attribute
+
+_FLAT = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves", "flax.nnx.to_flat_state"})
+_SAME = frozenset({"flax.nnx.to_pure_dict", "flax.nnx.pure"})
+_STREAMS = frozenset({"flax.nnx.RngState", "flax.nnx.RngKey", "flax.nnx.RngCount"})
+_OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
+_COUNTS = pattern(rb"len\(|sum\(", needs=(b"len(", b"sum("))
+_DEPTH = 8  # how many objects in objects are looked into
+
+
+_MESSAGE = (
+    "this counts the key and the counter of each layer that draws since Flax 0.11, up to 0.10 those of the Rngs that "
+    "the layers shared"
+)
+_HELP = "count what is meant, as nnx.state(model, nnx.Param) or nnx.state(model, nnx.Not(nnx.RngState)) does"
+
+
+class Number(NamedTuple):
+    """How many streams an object has.
+
+    Attributes:
+        forked: those that layers fork from a Rngs that they are given.
+        private: those that layers make for themselves, as they did before.
+    """
+
+    forked: int
+    private: int
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield counts of streams in code of 0.10: its text is the same on 0.11, where another number may be meant."""
+    if not context.options.crosses("0.11"):
+        return
+    found = [one for module in context.asked.modules for one in _counts(context, module)]
+    if not found or not (migrates(context) or next(type_attribute.RULE.check(context), None)):
+        return
+    for scope, call in found:
+        yield finding(RULE.code, scope, call, _MESSAGE, _HELP)
+
+
+def _counts(context: Context, module: ModuleFacts) -> Iterator[tuple[Scope, ast.Call]]:
+    """Yield the calls of a module that count leaves of a state, if other streams are among them since 0.11."""
+    source = module.source
+    if not source.matches(_COUNTS) or not (source.mentions(b"leaves") or source.mentions(b"flat_state")):
+        return
+    for event in module.calls:
+        if not isinstance(event.node.func, ast.Name) or event.node.func.id not in {"len", "sum"}:
+            continue
+        model = _counted(context, event.node, event.scope)
+        if model is not None and _differs(context, model):
+            yield event.scope, event.node
+
+
+def _counted(context: Context, node: ast.Call, scope: Scope) -> Bound | None:
+    """Return the object over all of whose leaves, those of streams among them, ``len`` or ``sum`` goes."""
+    if len(node.args) != 1:
+        return None
+    leaves = node.args[0]
+    if isinstance(leaves, ast.GeneratorExp | ast.ListComp):
+        generator = leaves.generators[0]
+        if len(leaves.generators) > 1 or generator.ifs:
+            return None
+        leaves = generator.iter
+    elif node.func.id == "sum":  # type: ignore[attr-defined]
+        return None
+    value = scope.module.values.get(leaves)
+    if value is None:
+        return None
+    flat = context.flow.resolve(context.flow.here(value, scope))
+    if not isinstance(flat.value, Call) or flat.value.starred or flat.value.node.keywords:
+        return None
+    if flat.value.args:
+        if len(flat.value.args) > 1 or context.flow.calls.callee_name(flat) not in _FLAT:
+            return None
+        return _whole(context, context.flow.with_value(flat, flat.value.args[0]))
+    method = context.flow.follow(flat, flat.value.callee)
+    if not isinstance(method.value, Attr) or method.value.name != "flat_state":
+        return None
+    return _whole(context, context.flow.with_value(method, method.value.base))
+
+
+def _whole(context: Context, state: Bound) -> Bound | None:
+    """Return the object whose state with its streams a value is."""
+    flow = context.flow
+    state = flow.resolve(state)
+    value, name = state.value, flow.calls.callee_name(state)
+    if isinstance(value, Call) and value.args and name in _SAME:
+        return _whole(context, flow.with_value(state, value.args[0]))
+    if isinstance(value, Call) and name == "flax.nnx.state" and not value.starred:
+        return _part(context, state, value, value.args[1:], 0) if len(value.args) < 3 else None
+    if not isinstance(value, Item | Indexed):
+        return None
+    made = flow.resolve(flow.with_value(state, value.base))
+    index = value.index.value if isinstance(value, Indexed) else value.index
+    call, position = made.value, getattr(index, "value", None)
+    if not isinstance(call, Call) or call.starred or not isinstance(position, int):
+        return None
+    name = flow.calls.callee_name(made)
+    if name == "flax.nnx.split" and position > 0:
+        return _part(context, made, call, call.args[1:], position - 1)
+    if name == "flax.nnx.state" and len(call.args) > 2:
+        return _part(context, made, call, call.args[1:], position)
+    return None
+
+
+def _part(context: Context, made: Bound, call: Call, filters: tuple[Value, ...], position: int) -> Bound | None:
+    """Return the object whose state a call takes, if the filter at a position lets streams through."""
+    flow = context.flow
+    if not call.args or any(name is not None and name != "graph" for name, _ in call.keywords):
+        return None
+    if filters:
+        if position >= len(filters):
+            return None
+        chosen = flow.resolve(flow.with_value(made, filters[position])).value
+        earlier = [flow.resolve(flow.with_value(made, one)).value for one in filters[:position]]
+        if any(isinstance(one, Ref) and one.name in _STREAMS for one in earlier):
+            return None
+        rest = isinstance(chosen, Const) and chosen.value is Ellipsis
+        if not rest and not (isinstance(chosen, Ref) and chosen.name in _STREAMS):
+            return None
+    elif position:
+        return None
+    return flow.with_value(made, call.args[0])
+
+
+def _differs(context: Context, model: Bound, depth: int = 0) -> bool:
+    """Say whether there are other streams in an object since layers fork them."""
+    analysis = rng_analysis(context)
+    if not analysis.origins.layers or depth > _DEPTH:
+        return False
+    sources = list(context.sources.of(model))
+    made = sources[0].value if len(sources) == 1 else None
+    if isinstance(made, Part):  # what nnx.merge or nnx.clone makes
+        return _differs(context, made.of, depth + 1)
+    if isinstance(made, Call) and made.args and context.flow.calls.callee_name(sources[0]) in _OPTIMIZERS:
+        return _differs(context, context.flow.with_value(sources[0], made.args[0]), depth + 1)  # its state holds it
+    if not isinstance(made, Call) or not isinstance(context.flow.follow(sources[0], made.callee).value, Class):
+        return False
+    shapes = analysis.layouts.of(model)
+    if not shapes or Shape.UNKNOWN in shapes:
+        return False
+    origins = _origins(context, sources[0], made)
+    if len(origins) != 1 or origins[0].streams is None:
+        return False
+    number = _number(context, sources[0], 0)
+    if number is None or number.forked == 0:
+        return False
+    named = origins[0].streams
+    return number.forked != len(named | {"default"} if origins[0].default else named)
+
+
+def _origins(context: Context, made: Bound, call: Call) -> list[Origin]:
+    """Return the Rngs that a constructor is given whose streams layers fork."""
+    origins = rng_analysis(context).origins
+    found: dict[Origin, None] = {}
+    for given in (*call.args, *(value for _, value in call.keywords)):
+        for origin in origins.of(context.flow.with_value(made, given)):
+            if origin.kept:
+                found[origin] = None
+    return list(found)
+
+
+def _number(context: Context, bound: Bound, depth: int) -> Number | None:
+    """Return how many streams an object has; None if that is not known, or depends on a loop."""
+    sources = list(context.sources.of(bound))
+    if len(sources) != 1 or depth > _DEPTH:
+        return None
+    made, value, flow = sources[0], sources[0].value, context.flow
+    if rng_analysis(context).layouts.of(made) == frozenset():
+        return Number(0, 0)
+    if isinstance(value, Sequence | Mapping):
+        items = value.items if isinstance(value, Sequence) else [item for _, item in value.items]
+        return _sum(context, [flow.with_value(made, item) for item in items], depth)
+    if not isinstance(value, Call) or value.starred:
+        return None
+    found = layer(flow, made)
+    if found is not None:
+        own = Number(1, 0) if found.rngs is not None else Number(0, 1)
+        inside = value.args[:2] if found.name in {"flax.nnx.RNN", "flax.nnx.Bidirectional"} else ()
+        held = _sum(context, [flow.with_value(made, one) for one in inside], depth)
+        return Number(own.forked + held.forked, own.private + held.private) if held is not None else None
+    callee = flow.follow(made, value.callee).value
+    if isinstance(callee, Ref) and callee.name == "flax.nnx.Sequential":
+        return _sum(context, [flow.with_value(made, one) for one in value.args], depth)
+    if not isinstance(callee, Class) or any(
+        name.startswith("flax.nnx.nn.") for name in flow.classes.mro(callee.facts)[1]
+    ):
+        return None
+    names = dict.fromkeys(name for parent in flow.classes.mro(callee.facts)[0] for name in parent.stores)
+    fields = [flow.fields.field(made, name) for name in names]
+    if any(len(values) != 1 for values in fields):
+        return None
+    return _sum(context, [values[0] for values in fields], depth)
+
+
+def _sum(context: Context, parts: list[Bound], depth: int) -> Number | None:
+    """Return how many streams several objects have together, which hold none in common."""
+    seen: set[Bound] = set()
+    forked = private = 0
+    for part in parts:
+        number = _number(context, part, depth + 1)
+        if number is None:
+            return None
+        if number != (0, 0):
+            source = next(iter(context.sources.of(part)))
+            if source in seen:
+                return None
+            seen.add(source)
+        forked, private = forked + number.forked, private + number.private
+    return Number(forked, private)
+
+
+RULE = Rule(
+    code="NNX221",
+    name="counted-streams",
+    summary="a count of leaves that takes in the random streams of layers",
+    why="""\
+Up to Flax 0.10 the layers of a model kept the Rngs that they were made with, and its streams stood in the state once,
+each with a key and a counter. Since 0.11 each Dropout, each attention layer with dropout and each RNN has a stream of
+its own. So `len(jax.tree.leaves(nnx.state(model)))` gives another number, and so does the sum of their sizes, which is
+often meant for the number of parameters; that is `nnx.state(model, nnx.Param)`. The rule speaks where it knows the
+layers and the Rngs, and only where other findings show that the code is of 0.10.
+""",
+    kind=Kind.REQUIRED,
+    safety=None,
+    since="0.11.0",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    examples=(
+        Example(
+            before="""\
+import jax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(2, 2, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+
+
+rngs = nnx.Rngs(params=0, dropout=1)
+net = Net(rngs)
+print(net.dropout.rngs is rngs, sum(leaf.size for leaf in jax.tree.leaves(nnx.state(net))))
+""",
+            run=False,
+        ),
+    ),
+    check=check,
+    severity="warning",
+)
