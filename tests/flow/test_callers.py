@@ -78,6 +78,26 @@ def test_what_is_assumed_changes_no_callers() -> None:
     assert inside == (_lines(_context(CALLED), "__init__"), frames)
 
 
+PARTED = """\
+import jax
+
+
+@jax.jit
+def tree(points, dim, i=0):
+    if points.shape[0] > 1:
+        points = points[jax.numpy.argsort(points[:, i])]
+        i = (i + 1) % dim
+        half = points.shape[0] >> 1
+        return [tree(points[:half], dim, i), tree(points[half + 1 :], dim, i), points[half]]
+    return [None, None, points[0]]
+"""
+
+
+def test_a_function_that_hands_itself_parts_has_an_end() -> None:
+    context = _context(PARTED)
+    assert len(context.flow.sites.entries(_function(context, "tree"))) == 2
+
+
 def test_a_question_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(questions, "_STEPS", 10)
     asked = _context("x = 1\n").flow.questions

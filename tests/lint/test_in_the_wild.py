@@ -1392,6 +1392,18 @@ def test_shown_by_cell(cells: tuple[int, ...], found: set[str]) -> None:
     assert codes == found
 
 
+OPENED = "import orbax.checkpoint as ocp\nmanager = ocp.StandardCheckpointer()\nstate = manager.restore('/tmp/x')\n"
+
+
+@pytest.mark.parametrize(("more", "found"), [("", False), ("from flax import nnx\n", True)])
+def test_checkpoint_opened_by_hand(more: str, found: bool) -> None:
+    """Who opens a checkpoint in a notebook without a model looks at what it holds."""
+    text = "import jax\n" + more + OPENED
+    source = Source("main.ipynb", text.encode(), "main", notebook=True, cells=(1, 2))
+    codes = {f.code for f in analyse([source], Options(origin="0.12", targets=("0.12",), lint=True)).findings}
+    assert ("NNX862" in codes) is found
+
+
 STALE = """\
 import jax
 import jax.numpy as jnp

@@ -37,6 +37,7 @@ class CallSites:
         self._entries: dict[FunctionFacts, tuple[list[Frame], bool]] = {}  # and whether they are provisional
         self._received: dict[FunctionFacts, list[Frame]] = {}
         self._sites: dict[str, list[CallEvent]] | None = None
+        self._entering: set[FunctionFacts] = set()  # those whose activations are being found
         self._indexing = False  # whether callers are still being found
 
     def calls_of(self, name: str) -> list[CallEvent]:
@@ -109,7 +110,14 @@ class CallSites:
         """Return the activations of a function that the project's calls make, whatever is assumed of the callers."""
         known = self._entries.get(function)
         if known is None:
-            found, asked = self.flow.assumptions.noting(lambda: self._all_entered(function))
+            if function in self._entering:  # it hands itself parts of what it is given
+                self.flow.assumptions.stand_on_all()
+                return []
+            self._entering.add(function)
+            try:
+                found, asked = self.flow.assumptions.noting(lambda: self._all_entered(function))
+            finally:
+                self._entering.discard(function)
             known = self._entries[function] = found, not asked.isdisjoint((DOUBT, EVERYTHING))
         elif known[1]:
             self.flow.assumptions.doubt()

@@ -30,6 +30,7 @@ _KEEPING = frozenset(
     {"leaves", "tree_leaves", "map", "tree_map", "flatten", "stack", "array", "asarray", "concatenate", "hstack",
      "list", "tuple", "values", "to_pure_dict", "ravel", "mean", "sum", "square", "float32", "get_value", "astype"}
 )  # fmt: skip
+_READING = frozenset({"value", "raw_value", "get_value"})
 _JOINING = frozenset({"sum", "mean", "reduce", "tree_reduce", "fsum", "tree_sum", "max", "average"})
 _LEVELS = 6  # of functions between a loop and what it calls
 _DEPTH = 4  # of modules in modules
@@ -164,6 +165,43 @@ def _selected(context: Context, sown: list[_Sown], event: CallEvent, node: ast.e
     models = tuple(context.sources.originals(context.flow.here(event.value.args[0], event.scope)))
     if models and all(any(_holds(context, m, one.owner, 0) for one in of_type) for m in models):
         yield _Read(node, event.scope, models, all(one.added for one in of_type))
+        if not any(one.added for one in of_type):
+            names = {one.name for one in of_type}
+            yield from (
+                _Read(one, event.scope, models, first=True) for one in _first(context, node, event.scope, names)
+            )
+
+
+def _first(context: Context, node: ast.expr, scope: Scope, names: set[str]) -> Iterator[ast.expr]:
+    """Yield where the first value is taken of a state, or of the variable that gets one: ``state["name"].value[0]``."""
+    above_of = around(context, scope)
+    above = above_of.get(node)
+    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
+    variable = node if isinstance(node, ast.Name) else target
+    starts: list[ast.expr] = [] if isinstance(node, ast.Name) else [node]
+    if isinstance(variable, ast.Name):
+        uses = context.bodies.names(scope).get(variable.id, ())
+        if sum(isinstance(one.ctx, ast.Store) for one in uses) != 1:
+            return
+        starts = [one for one in uses if isinstance(one.ctx, ast.Load)]
+    for start in starts:
+        child, up, named = start, above_of.get(start), False
+        if isinstance(up, ast.Call) and last_word(up.func) in {"leaves", "tree_leaves"} and up.args[:1] == [start]:
+            picked = above_of.get(up)
+            if isinstance(picked, ast.Subscript) and constant(picked.slice) == 0 and not up.keywords:
+                yield picked
+            continue
+        while isinstance(up, ast.Attribute | ast.Subscript) and up.value is child:
+            word = up.attr if isinstance(up, ast.Attribute) else constant(up.slice)
+            if named and word == 0 and isinstance(up, ast.Subscript):
+                yield up
+                break
+            if named and word is not Ellipsis and not (isinstance(word, str) and word in _READING):
+                break
+            named = named or (isinstance(word, str) and word in names)
+            child, up = up, above_of.get(up)
+            if named and isinstance(up, ast.Call) and up.func is child and not up.args:
+                child, up = up, above_of.get(up)
 
 
 def _direct(context: Context, sown: list[_Sown], event: AttrEvent) -> Iterator[_Read]:

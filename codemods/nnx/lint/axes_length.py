@@ -18,6 +18,7 @@ from codemods.nnx.lint.mapped_trees import uneven
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.owners import left_to_heirs, owner_class, plain_module
 from codemods.nnx.lint.places import foreign, resolved, shown
+from codemods.nnx.lint.result_axes import result_axes
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Free, Mapping, Param, Sequence, Value
@@ -34,8 +35,12 @@ def _check(context: Context) -> Iterator[Finding]:
     for root in context.traced.roots:
         if root.partial or _rebound(root):
             continue
+        for entries, message, help in result_axes(context, root):
+            yield finding(RULE.code, root.scope, entries, message, help)
         if root.transform in _SHARDING:
-            yield from _specs(context, root)
+            yield from _specs(context, root, "in_specs", 2)
+        elif root.transform in _JITS and not root.declared:
+            yield from _specs(context, root, "in_shardings", None)
         if root.transform not in _MAPPING:
             continue
         axes = option(root, "in_axes", 1)
@@ -222,23 +227,25 @@ def _compiled(context: Context, function: FunctionFacts) -> bool:
     return tracing is not None and not tracing.sites and all(r.transform in _JITS for r in tracing.roots)
 
 
-def _specs(context: Context, root: Root) -> Iterator[Finding]:
-    """Yield the specs of shard_map that are more or fewer than the arguments of its function."""
-    specs = option(root, "in_specs", 2)
+def _specs(context: Context, root: Root, name: str, place: int | None) -> Iterator[Finding]:
+    """Yield the specs of shard_map, and shardings of jit, that are more or fewer than the arguments of the function."""
+    specs = option(root, name, place)
     count = _length(context, specs, root) if specs is not None else None
     function = root.function
     if specs is None or count is None or function.vararg is not None:
         return
     free = function.positional - skipped(root)
-    needed = free - sum(name in function.defaults for name in list(function.params)[: function.positional])
+    needed = free - sum(param in function.defaults for param in list(function.params)[: function.positional])
     if not needed <= count <= free and not _overridden(context, root, count):
-        message = f"`in_specs` has {count} entr{'y' if count == 1 else 'ies'}, and {shown(function)} takes {free} "
+        message = f"`{name}` has {count} entr{'y' if count == 1 else 'ies'}, and {shown(function)} takes {free} "
         yield finding(
             RULE.code,
             root.scope,
             specs,
             f"{message}argument{_s(free)}",
-            "give one spec for each argument: P() for what is the same on all devices",
+            "give one spec for each argument: P() for what is the same on all devices"
+            if name == "in_specs"
+            else "give one sharding for each argument, or one for all without a tuple",
         )
 
 
@@ -456,12 +463,14 @@ def _length(context: Context, axes: ast.expr, root: Root) -> int | None:
 RULE = lint_rule(
     "NNX867",
     "axes-for-other-arguments",
-    "in_axes or in_specs has another length than the positional arguments",
+    "in_axes or in_specs has another length than the positional arguments, or out_axes than the results",
     why="""\
 `in_axes` has one entry for each positional argument of a call. Arguments by name are not counted: they are always
-mapped over their first axis. Another number raises a ValueError. The same holds of the `in_specs` of `shard_map`.
+mapped over their first axis. Another number raises a ValueError. The same holds of the `in_specs` of `shard_map`, and
+of the results: a tuple as `out_axes`, `out_specs` or `out_shardings` has an entry for each part of the tuple that the
+function returns. A function that returns one array takes one of them without a tuple around it.
 """,
-    source="jax issues 7465 and 17747; measured: ValueError on Flax 0.10.7 and 0.12.8",
+    source="jax issues 7465 and 17747, google/flax#5411; measured: ValueError on Flax 0.10.7 and 0.12.8",
     severity="error",
     check=_check,
     bad=(

@@ -18,7 +18,8 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
-_SHARE = pattern(r"alphas?_?(bar|hat|cum|prod)|(^|_)a_?bars?(_|$|\d)|(bar|hat|cumprod|cumulative)_alphas?", re.I)
+#: What the share of the signal that is left after some steps is called.
+SHARE = pattern(r"alphas?_?(bar|hat|cum|prod)|(^|_)a_?bars?(_|$|\d)|(bar|hat|cumprod|cumulative)_alphas?", re.I)
 _BETA = pattern(r"(^|_)betas?(_|$)", re.I)
 _ALPHA = pattern(r"(^|_)alphas?(_t)?$", re.I)
 _LIBRARIES = ("jax.numpy.", "numpy.", "jax.lax.")
@@ -36,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
         value = scope.module.values.get(node)
         name = context.flow.calls.callee_name(context.flow.here(value, scope)) if isinstance(value, Call) else ""
         given = argument(node, 0, "a")
-        if not name.startswith(_LIBRARIES) or given is None or not _SHARE.search(_kept_as(context, node, scope)):
+        if not name.startswith(_LIBRARIES) or given is None or not SHARE.search(kept_as(context, node, scope)):
             continue
         text = scope.module.source.text(given)
         if word == "cumprod" and _of_betas(context, given, scope):
@@ -47,8 +48,14 @@ def _check(context: Context) -> Iterator[Finding]:
             yield finding(RULE.code, scope, node, words, f"write jnp.cumprod({text})")
 
 
-def _kept_as(context: Context, node: ast.expr, scope: Scope) -> str:
-    """Return the name of what an expression is assigned to, or given as; empty if it is anything else."""
+def kept_as(context: Context, node: ast.expr, scope: Scope) -> str:
+    """Return the name of what an expression is assigned to, or given as; empty if it is anything else.
+
+    Args:
+        context: the analysis.
+        node: the expression.
+        scope: the body that it stands in.
+    """
     outer: ast.AST | None = around(context, scope).get(node)
     while (isinstance(outer, ast.Call) and last_word(outer.func) in _KEPT) or isinstance(outer, ast.List | ast.Tuple):
         outer = around(context, scope).get(outer)

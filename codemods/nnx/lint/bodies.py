@@ -10,12 +10,14 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
 from codemods.nnx.lint.syntax import Path, behind, handles, inside, names_in, own_nodes, paths, short_circuits
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.project import Project
 
 #: Context managers in whose blocks an error is expected or passed over.
 EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "suppress"})
 #: Context managers in whose blocks nothing is traced.
 CONCRETE = frozenset({"ensure_compile_time_eval", "disable_jit"})
+_OF_JAX = pattern(r"_*is_(a_)?(jax|jnp|traced)")
 _LIKE_DICTS = frozenset({"get", "copy", "add", "set", "apply", "view", "take"})  # what other objects have too
 
 
@@ -102,12 +104,9 @@ class Bodies:
                 return True  # what failed before may be no array at all
             if isinstance(block, ast.With) and arm == "body" and any(_called(i) in CONCRETE for i in block.items):
                 return True
-            if (
-                isinstance(block, ast.If | ast.IfExp)
-                and arm in {"body", "orelse"}
-                and self._typed(block) & names_in(node)
-            ):
-                return True
+            if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
+                if self._typed(block) & names_in(node) or _without_jax(block.test, arm == "body"):
+                    return True
         return any(_of_tracers(block.test) & names_in(node) for block in self.behind(node, scope))
 
     def gives_back(self, guard: ast.If, scope: Scope) -> bool:
@@ -240,6 +239,13 @@ _OF_LISTS = frozenset(
     {"array", "asarray", "stack", "concatenate", "hstack", "vstack", "dstack", "column_stack", "block", "zeros", "ones",
      "full", "empty", "scan", "cond", "while_loop", "fori_loop", "switch", "map", "shape", "result_type", "dtype"}
 )  # fmt: skip
+
+
+def _without_jax(test: ast.expr, holds: bool) -> bool:
+    """Say whether something was asked whether it is of JAX, and is not: ``if not is_jax_array(x)``."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    return not holds and isinstance(test, ast.Call) and bool(_OF_JAX.match(last_word(test.func)))
 
 
 def _of_tracers(test: ast.expr) -> frozenset[str]:

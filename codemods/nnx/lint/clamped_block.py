@@ -9,8 +9,10 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.formula import at, binary, is_number, one_source, operand, same_number
+from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Sequence, Unknown
 
@@ -19,6 +21,7 @@ _UP = frozenset({"math.ceil", "numpy.ceil", "jax.numpy.ceil"})
 _SAME_LENGTH = frozenset({"asarray", "array", "astype", "float32", "device_put", "copy"})
 # what makes the last block right, or writes it back to where it was read
 _CARED_FOR = pattern(r"update_slice|\.at\[|where|mask|valid|minimum|\bmin\(|clip|pad|%|divisib|remain|tail")
+_RANGE = "builtins.range"
 _DEPTH = 6
 
 
@@ -31,6 +34,13 @@ def clamped_blocks(context: Context) -> Iterator[CallEvent]:
         if not name.startswith("jax.lax.") or event.value.starred or in_test(event.scope):
             continue
         for axis, start, size in blocks(context, event, last(name)):
+            if _steps_unevenly(context, start, size, context.flow.here(event.value.args[0], event.scope), axis):
+                found = [_CARED_FOR.findall(text) for text in texts(event.scope, start)]
+                words = {word for some in found for word in some}
+                # what is written back to where it was read is right, unless it depends on where that is
+                if not words or (words == {"update_slice"} and _placed(context, event)):
+                    yield event
+                continue
             counter = _of_counter(context, start, size)
             if counter is None:
                 continue
@@ -72,6 +82,43 @@ def _of_counter(context: Context, start: Bound, size: Bound) -> Bound | None:
         if same_number(context, factor, size):
             return counter
     return None
+
+
+def _steps_unevenly(context: Context, start: Bound, size: Bound, sliced: Bound, axis: int) -> bool:
+    """Say whether blocks begin at each of ``range(0, n, size)``, of an array of a known n that they do not divide."""
+    begin, step = one_source(context, start), one_source(context, size)
+    if begin is None or step is None or not isinstance(begin.value, Round | Each):
+        return False
+    counted = context.flow.follow(begin, begin.value.base)
+    value = counted.value
+    if not isinstance(value, Call) or len(value.args) != 3 or context.flow.calls.callee_name(counted) != _RANGE:
+        return False
+    first, end, by = (context.flow.with_value(counted, one) for one in value.args)
+    whole = measured(context, end, axis)
+    if whole is None or not is_number(context, first, 0) or not same_number(context, by, size):
+        return False
+    arrays = origins(context, sliced)
+    if len(arrays) != 1 or origins(context, whole) != arrays or not isinstance(step.value, Const):
+        return False
+    shape = shape_of(context, next(iter(arrays)))
+    length, number = shape[axis] if axis < len(shape) else None, step.value.value
+    return length is not None and type(number) is int and number > 0 and length % number != 0
+
+
+def _placed(context: Context, event: CallEvent) -> bool:
+    """Say whether what is written back depends on the place itself too: ``update_slice(out, f(part) + i, (i,))``."""
+    loops = {n.target.id for n in event.loops if isinstance(n, ast.For) and isinstance(n.target, ast.Name)}
+    for other in context.bodies.calls.get(event.scope, ()):
+        if not last_word(other.node.func).startswith("dynamic_update_slice") or len(other.node.args) < 2:
+            continue
+        pending: list[ast.AST] = [written(context, other.node.args[1], event.scope)]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.Name) and node.id in loops:
+                return True
+            if not (isinstance(node, ast.Call) and last_word(node.func).startswith("dynamic_slice")):
+                pending += ast.iter_child_nodes(node)
+    return False
 
 
 def rounds_of(context: Context, counter: Bound) -> Bound | None:

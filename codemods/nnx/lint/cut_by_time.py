@@ -11,11 +11,14 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discounts import is_discount
-from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.formula import at, one_source
+from codemods.nnx.lint.places import each, in_test, position, written
 from codemods.nnx.lint.policy_losses import factors, made_by
-from codemods.nnx.lint.syntax import constant, entry_word, operands
+from codemods.nnx.lint.syntax import argument, constant, entry_word, operands, root_of
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Call, Const, Item, Loop, Param, Unknown, Value
 
 _TERMINATED = pattern(r"(^|_)(term|terminated|terminations?|terminals?)(_|$)", re.I)
 _TRUNCATED = pattern(r"(^|_)(trunc|truncated|truncations?|timeouts?|time_limit)(_|$)", re.I)
@@ -60,8 +63,36 @@ def _cut(context: Context, node: ast.expr, scope: Scope) -> str | None:
     for part in parts:
         ends = _ends(context, part, scope, 0)
         if ends is not None:
-            return ends
+            kept = [one for one in parts if one is not part and not is_discount(one)]
+            return None if any(_of_next_row(context, one, scope) for one in kept) else ends
     return None
+
+
+def _of_next_row(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether a value is that of the row below, which is of another episode after a limit of time: a carry of a
+    scan or a loop, or ``values[t + 1]``."""
+    node = _bare(node) if isinstance(node, ast.Call) else node
+    value = scope.module.values.get(node)
+    while isinstance(value, Item):
+        value = value.base
+    if isinstance(value, Loop) or (isinstance(value, Param) and _scanning(context, value) and position(value) == 0):
+        return True
+    whole: ast.expr | None = node
+    for _ in range(_DEPTH):
+        if whole is None or any(map(_later, ast.walk(whole))):
+            break
+        whole, scope = _origin(context, root_of(whole), scope)
+    return whole is not None and any(map(_later, ast.walk(whole)))
+
+
+def _later(node: ast.AST) -> bool:
+    """Say whether a subscript takes what stands further on, or a part of an array without its first row."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    if isinstance(index, ast.Slice):
+        return index.lower is not None and constant(index.lower) not in (None, 0)
+    return isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add)
 
 
 def _chosen(context: Context, node: ast.expr, scope: Scope) -> str | None:
@@ -81,9 +112,18 @@ def _words(node: ast.expr) -> Iterator[str]:
 
 
 def _bare(node: ast.expr) -> ast.expr:
-    """Return an expression without what makes another type of it."""
-    while isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+    """Return an expression without what makes another type of it, or takes one step of it as ``done[t]``."""
+    while isinstance(node, ast.Call | ast.Subscript | ast.BinOp):
+        if isinstance(node, ast.BinOp):
+            if not isinstance(node.op, ast.Mult) or constant(node.right) != 1:
+                break
+            node = node.left
+            continue
+        if isinstance(node, ast.Subscript) and isinstance(constant(node.slice), str):
+            break  # an entry of a batch
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
             node = node.func.value
         elif node.args and last_word(node.func) in {"asarray", "float", "float32", "array"}:
             node = node.args[0]
@@ -103,8 +143,46 @@ def _ends(context: Context, node: ast.expr, scope: Scope, depth: int) -> str | N
         return _either(context, node.operand, scope, depth + 1)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and constant(node.left) == 1:
         return _either(context, node.right, scope, depth + 1)
+    made, home = _origin(context, node, scope)
+    return _ends(context, made, home, depth + 1) if made is not None else None
+
+
+def _origin(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.expr | None, Scope]:
+    """Return the expression that a name stands for and its body: one around it, or that which gives it to a scan."""
     made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
-    return _ends(context, made, scope, depth + 1) if made is not None else None
+    if made is not None or not isinstance(node, ast.Name):
+        return made, scope
+    scanned = _scanned(context, scope.module.values.get(node))
+    if scanned is not None:
+        return scanned
+    found = one_source(context, at(context, node, scope))
+    held = found.value.node if found is not None and isinstance(found.value, Call | Unknown) else None
+    home = context.bodies.home(held) if isinstance(held, ast.expr) else None
+    return (held, home) if isinstance(held, ast.expr) and home is not None else (None, scope)
+
+
+def _scanned(context: Context, value: Value | None) -> tuple[ast.expr, Scope] | None:
+    """Return what is scanned over for a part of a body's second argument, and where: ``reward, done = step``."""
+    if not isinstance(value, Item) or not isinstance(value.base, Param) or not isinstance(value.index, Const):
+        return None
+    param, place = value.base, value.index.value
+    root = _scanning(context, param)
+    if root is None or not isinstance(root.node, ast.Call):
+        return None
+    given = argument(root.node, 2, "xs")
+    whole = written(context, given, root.scope) if given is not None else None
+    if position(param) != 1 or not isinstance(whole, ast.Tuple) or type(place) is not int:
+        return None
+    if any(isinstance(one, ast.Starred) for one in whole.elts) or not 0 <= place < len(whole.elts):
+        return None
+    return whole.elts[place], root.scope
+
+
+def _scanning(context: Context, param: Param) -> Root | None:
+    """Return the scan that runs the function of a parameter, if that is all that does."""
+    tracing = context.traced.get(param.function)
+    roots = tracing.roots if tracing is not None else []
+    return roots[0] if len(roots) == 1 and roots[0].transform == "jax.lax.scan" else None
 
 
 def _either(context: Context, node: ast.expr, scope: Scope, depth: int) -> str | None:
@@ -123,8 +201,8 @@ def _either(context: Context, node: ast.expr, scope: Scope, depth: int) -> str |
         for one, other in (sides, sides[::-1]):
             if _TERMINATED.search(entry_word(one)) and _TRUNCATED.search(entry_word(other)):
                 return ast.unparse(one)
-    made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
-    return _either(context, made, scope, depth + 1) if made is not None else None
+    made, home = _origin(context, node, scope)
+    return _either(context, made, home, depth + 1) if made is not None else None
 
 
 _BAD = """\

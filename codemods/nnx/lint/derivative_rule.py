@@ -11,12 +11,21 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays
+from codemods.nnx.lint.paired_cotangent import unpaired
 from codemods.nnx.lint.places import in_test, shown
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.values import Call, Param, Ref, Sequence, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for rule, place in unpaired(context):
+        yield finding(
+            RULE.code,
+            rule.scope,
+            place,
+            f"{shown(rule)} of an nnx.custom_vjp gets a pair: what became of the arguments, and the gradient",
+            f"take it apart: inputs, {list(rule.params)[-1]} = {list(rule.params)[-1]}",
+        )
     for event in context.bodies.named("defvjp"):
         func = event.node.func
         if not isinstance(func, ast.Attribute) or event.scope.module not in context.asked or in_test(event.scope):
@@ -108,7 +117,11 @@ def _traced(context: Context, primal: FunctionFacts, made: ast.Call | None) -> I
     for event in context.flow.sites.callers(primal) if fixed else ():
         if event.value.starred or event.scope.module not in context.asked:
             continue
-        for place, node in enumerate(event.node.args[: len(order)]):
+        invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+        ready = [frame.prepared for callee, frame in invoked if callee.function is primal]  # by functools.partial
+        if len(ready) != 1:
+            continue
+        for place, node in enumerate(event.node.args[: len(order) - ready[0]], ready[0]):
             if order[place] in fixed and context.taint.array(node, event.scope):
                 yield finding(
                     RULE.code,
@@ -225,7 +238,8 @@ RULE = lint_rule(
     why="""\
 The forward rule returns a pair: the result, and what the backward rule needs. The backward rule returns a tuple with
 one gradient for each argument that is differentiated, also if there is only one. Anything else raises a TypeError when
-the gradient is taken.
+the gradient is taken. The backward rule of `nnx.custom_vjp` does not get the gradient of the result alone, but a pair:
+what became of the arguments, and that gradient.
 """,
     source="jax pull request 5571 and issue 8356; measured: TypeError on Flax 0.10.7 and 0.12.8",
     severity="error",

@@ -275,10 +275,17 @@ def _leaves(loop: ast.For | ast.While, event: CallEvent) -> bool:
     return any(isinstance(s, ast.Break | ast.Return | ast.Raise) and s.lineno >= event.node.lineno for s in loop.body)
 
 
+_ABOUT = frozenset({"isinstance", "type", "id"})  # functions that look at no array's numbers
+
+
 def _harmless(context: Context, event: CallEvent) -> set[ast.AST]:
-    """Return the names of which only the shape or the like is read, or that are deleted."""
+    """Return the names of which only the shape or the like is read, or that are compared with None or deleted."""
     found: set[ast.AST] = set()
     for node in context.bodies.nodes(event.scope):
+        if isinstance(node, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            found.update((node.left, *node.comparators))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ABOUT:
+            found.update(node.args)
         if isinstance(node, ast.Attribute) and node.attr in _METADATA:
             found.add(node.value)
             inner = node.value

@@ -142,11 +142,14 @@ def _turns(context: Context, scope: Scope, given: ast.expr) -> bool:
     """Say whether what a scan goes over was turned round, or may have been."""
     names = names_in(given)
     nodes: list[ast.AST] = [given]
-    nodes += [
-        n.value
-        for n in context.bodies.nodes(scope)
-        if isinstance(n, ast.Assign) and any(names_in(target) & names for target in n.targets)
-    ]
+    around: Scope | None = scope
+    while around is not None and (around is scope or around.function is not None):
+        nodes += [
+            n.value
+            for n in context.bodies.nodes(around)
+            if isinstance(n, ast.Assign) and any(names_in(target) & names for target in n.targets)
+        ]
+        around = around.parent
     return any(
         (isinstance(n, ast.Call) and last_word(n.func) in _TURNING)
         or (isinstance(n, ast.Slice) and n.step is not None)

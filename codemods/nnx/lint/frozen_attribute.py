@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Class, Loop, Param, Ref, Value
 
 _FROZEN = frozenset({"flax.struct.dataclass"})
@@ -44,6 +45,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if cls is not None and _refuses(context, cls, event.node.attr, frozen):
             if context.bodies.guarded(event.node, event.scope) or "__setattr__" in cls.methods:
                 continue
+            if _never_missing(context, cls, event):
+                continue
             yield finding(
                 RULE.code,
                 event.scope,
@@ -51,6 +54,26 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"objects of `{cls.name}` are frozen: this assignment raises an error",
                 _instead(context, cls, event),
             )
+
+
+def _never_missing(context: Context, cls: ClassFacts, event: AttrEvent) -> bool:
+    """Say whether an assignment waits for a property to be None, which always computes something else."""
+    name = event.node.attr
+    found = (one.methods[name] for one in context.flow.classes.mro(cls)[0] if name in one.methods)
+    method = next(found, None)
+    if method is None or not any(last_word(d) == "property" for d in getattr(method.node, "decorator_list", ())):
+        return False
+    given = [n.value for n in context.bodies.nodes(method.scope) if isinstance(n, ast.Return)]
+    body = getattr(method.node, "body", [])
+    if not given or not body or not isinstance(body[-1], ast.Return):
+        return False
+    if not all(isinstance(one, ast.BinOp | ast.UnaryOp | ast.JoinedStr | ast.List | ast.Dict) for one in given):
+        return False
+    waited = f"{ast.unparse(event.node)} is None"
+    return any(
+        isinstance(block, ast.If) and arm == "body" and ast.unparse(block.test) == waited
+        for block, arm in context.bodies.paths(event.scope).get(event.node, ())
+    )
 
 
 def _instead(context: Context, cls: ClassFacts, event: AttrEvent) -> str:

@@ -76,7 +76,11 @@ def _mapped(context: Context) -> Iterator[CallEvent]:
             if not event.value.args or event.value.starred or context.bodies.guarded(event.node, event.scope):
                 continue
             outer = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee)
+            seen = set[Value]()
             while isinstance(outer.value, Call) and context.flow.calls.callee_name(outer) in JITS and outer.value.args:
+                if outer.value in seen:  # `self.step = jax.jit(self.step)`
+                    break
+                seen.add(outer.value)
                 outer = context.flow.follow(outer, outer.value.args[0])
             made = outer.value
             if not isinstance(made, Call) or len(made.args) != 1 or made.keywords:

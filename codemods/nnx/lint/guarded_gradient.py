@@ -16,7 +16,7 @@ from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Item, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Unknown, Value
 
 # functions whose derivative is infinite or not a number where their value is guarded
 _SHARP = frozenset({"sqrt", "log", "log2", "log10", "arccos", "arcsin", "acos", "asin", "arccosh", "reciprocal", "norm",
@@ -101,24 +101,27 @@ def _no_slope(event: CallEvent) -> bool:
     if function is None:
         return False
     steep = {*_sloped(function.node)}
+    values = event.scope.module.values
     makers = [n for n in ast.walk(function.node) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign)]
     pending: list[ast.AST] = [event.node]
-    names: set[str] = set()
+    followed: set[ast.stmt] = set()
     while pending:
         node = pending.pop()
         if node not in steep:
             continue
         maker = next((one for one in makers if one.value is not None and inside(node, one.value)), None)
         targets = maker.targets if isinstance(maker, ast.Assign) else [maker.target] if maker is not None else []
-        if len(targets) != 1 or not isinstance(targets[0], ast.Name) or len(names) > _VARIABLES:
+        if maker is None or len(targets) != 1 or not isinstance(targets[0], ast.Name) or len(followed) > _VARIABLES:
             return False
         name = targets[0].id
-        if name in names:
+        if maker in followed:
             continue
-        names.add(name)
+        followed.add(maker)
         loads = [
             n for n in ast.walk(function.node)
             if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            if not _elsewhere_bound(values.get(n), maker)
+            if not isinstance(values.get(n), Free) or not _bound_last(function, name, maker)
         ]  # fmt: skip
         if not loads:
             return False
@@ -127,6 +130,24 @@ def _no_slope(event: CallEvent) -> bool:
 
 
 _VARIABLES = 8  # through how many of them a value is followed
+
+
+def _elsewhere_bound(value: Value | None, maker: ast.stmt | None) -> bool:
+    """Say whether a variable has its value of a call that stands before or behind a statement."""
+    if not isinstance(value, Call) or maker is None:
+        return False
+    begin, end = value.node.lineno, value.node.end_lineno or 0
+    return begin > (maker.end_lineno or maker.lineno) or end < maker.lineno
+
+
+def _bound_last(function: FunctionFacts, name: str, maker: ast.stmt | None) -> bool:
+    """Say whether a variable gets another value behind a statement in any case, which inner functions read."""
+    body = getattr(function.node, "body", ())
+    stores = [
+        one for one in (body if isinstance(body, list) else ()) if isinstance(one, ast.Assign) and one is not maker
+        for target in one.targets if isinstance(target, ast.Name) and target.id == name
+    ]  # fmt: skip
+    return maker is not None and bool(stores) and stores[-1].lineno > maker.lineno
 
 
 def _sloped(node: ast.AST) -> Iterator[ast.AST]:
@@ -240,6 +261,8 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
                 guarded = _guarded(context, test, event)
             if isinstance(node, ast.BinOp) and _elsewhere(context, test, operand, event):
                 continue
+            if isinstance(node, ast.Call) and _own(context, node, event.scope):
+                continue
             if _piece(written(context, test, event.scope), operand):
                 continue
             ends = [one for one in ways if one is not way or last_word(getattr(one, "func", one)) == "where"]
@@ -254,6 +277,14 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
             ):
                 return node
     return None
+
+
+def _own(context: Context, node: ast.Call, scope: Scope) -> bool:
+    """Say whether a call reaches a function of the project, whose derivative may be its own: a norm that is 0 at 0."""
+    value = scope.module.values.get(node)
+    if not isinstance(value, Call):
+        return False
+    return bool(context.flow.calls.reached(context.flow.here(value, scope)))
 
 
 def _no_number(context: Context, other: ast.expr, sharp: ast.AST, event: CallEvent) -> bool:
@@ -334,7 +365,8 @@ def _operand(node: ast.AST) -> ast.expr | None:
         word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if word in _SHARP and node.args:
             divides = word in {"divide", "true_divide"}
-            if word == "power" and not (len(node.args) > 1 and isinstance(constant(node.args[1]), float)):
+            power = constant(node.args[1]) if word == "power" and len(node.args) > 1 else None
+            if word == "power" and not (isinstance(power, float) and power < 1):
                 return None
             return node.args[1] if divides and len(node.args) > 1 else node.args[0]
     return None

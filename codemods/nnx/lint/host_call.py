@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.left_out_objects import gives, of_left_out_object
-from codemods.nnx.lint.names import HOST_FUNCTIONS, HOST_MODULES
+from codemods.nnx.lint.names import COMPILING, HOST_FUNCTIONS, HOST_MODULES
 from codemods.nnx.lint.places import traced_bodies, traced_calls
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
@@ -36,8 +36,12 @@ _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState",
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context):
-        if _reports(event.scope):
+        if _reports(event.scope) or _once(event.scope):
             continue
+        if name.startswith(_RUNS) and _for_callback(context, event.scope):
+            continue
+        if name.startswith("time.") and _timed_within(context, event.scope):
+            continue  # what times calls of the host, and was called while compiling once
         if name == "builtins.next" and _outer(context, event):
             yield _found(event.scope, event.node, "next")
             continue
@@ -55,6 +59,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if _goes_on(context, event) or _seeded(context, event, name) or _labels(context, event):
             continue
         if context.taint.never(event.node, event.scope) or _unused(context, event):
+            continue
+        if name.startswith("time.") and _unread(event):
             continue
         if of_left_out_object(context, event.scope):
             continue
@@ -79,6 +85,24 @@ def _unused(context: Context, event: CallEvent) -> bool:
     reads = [n for n in ast.walk(event.scope.node) if isinstance(n, ast.Name) and n.id in names]
     loads = [n for n in reads if isinstance(n.ctx, ast.Load)]
     return bool(loads) and all(context.taint.never(n, event.scope) for n in loads)
+
+
+def _once(scope: Scope) -> bool:
+    """Say whether a function keeps what it gives, by its decorator: it runs once, whoever calls it."""
+    function = function_of(scope)
+    return function is not None and any(
+        last_word(node.func if isinstance(node, ast.Call) else node) in {"cache", "lru_cache", "cached_property"}
+        for node in getattr(function.node, "decorator_list", ())
+    )
+
+
+def _unread(event: CallEvent) -> bool:
+    """Say whether a variable gets the time, and nobody reads it: what was measured once is left over."""
+    names = given_names(event.statement, event.node)
+    if len(names) != 1 or getattr(event.statement, "value", None) is not event.node or event.scope.function is None:
+        return False
+    read = (n.id for n in ast.walk(event.scope.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return names.isdisjoint(read)
 
 
 def _seeded(context: Context, event: CallEvent, name: str) -> bool:
@@ -297,6 +321,37 @@ def _missing(test: ast.expr, arm: str) -> str:
     return test.left.id if arm == wanted else ""
 
 
+_CALLBACKS = pattern(r"io_callback|pure_callback|debug\.callback|host_callback")
+
+
+def _for_callback(context: Context, scope: Scope) -> bool:
+    """Say whether a function is given, where it is made, to one of the project that runs it in a callback."""
+    inner, outer = scope.function, scope.parent
+    if inner is None or outer is None:
+        return False
+    for event in context.bodies.calls.get(outer, ()):
+        given = (*event.node.args, *(k.value for k in event.node.keywords))
+        if inner.node in given or any(isinstance(n, ast.Name) and n.id == inner.name for n in given):
+            invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+            if any(_CALLBACKS.search(ast.unparse(callee.function.node)) for callee, _ in invoked):
+                return True
+    return False
+
+
+_HOLDERS = frozenset({"dict", "list", "SimpleNamespace", "Namespace"})
+_TIMING = pattern(r"(^|_)(timeit|timed|timer|timing|time|stopwatch|profile[rd]?|bench\w*)(_|$)")
+
+
+def _timed_within(context: Context, scope: Scope) -> bool:
+    """Say whether a wrapper measures a function, by the name of its decorator, and is not compiled itself: it measures
+    calls of the host, and is only traced where compiled code calls the same function."""
+    outer = scope.parent.function if scope.function is not None and scope.parent is not None else None
+    tracing = context.traced.get(scope.function)
+    if outer is None or tracing is None or not _TIMING.search(outer.name.lower()):
+        return False
+    return not any(root.transform in COMPILING for root in tracing.roots)
+
+
 def _once_in_a_run(context: Context, event: CallEvent) -> bool:
     """Say whether a call stands in a function that is compiled where it is called, and in no loop: it runs once, as a
     run is set up once."""
@@ -329,13 +384,42 @@ def _once_in_a_run(context: Context, event: CallEvent) -> bool:
 def _goes_on(context: Context, event: CallEvent) -> bool:
     """Say whether a call gives the start of a variable that an inner function, such as a callback, goes on with."""
     function = event.scope.function
-    if function is None or not isinstance(event.statement, ast.Assign) or event.statement.value is not event.node:
+    if function is None or not isinstance(event.statement, ast.Assign):
         return False
     names = {target.id for target in event.statement.targets if isinstance(target, ast.Name)}
     begin, end = function.node.lineno, function.node.end_lineno or 0
+    if event.statement.value is not event.node:
+        return _kept_in(event, function, names)
     return any(
         begin <= n.lineno <= end and names & set(n.names) for n in event.scope.module.source.of_type(ast.Nonlocal)
     )
+
+
+def _kept_in(event: CallEvent, function: FunctionFacts, names: set[str]) -> bool:
+    """Say whether a call gives the start of an entry of a dict, list or object that only inner functions read, and
+    that one of them puts another value into."""
+    held = event.statement.value if isinstance(event.statement, ast.Assign) else None
+    parts: list[ast.expr | None] = []
+    if isinstance(held, ast.Dict):
+        parts = [*held.values]
+    elif isinstance(held, ast.List):
+        parts = [*held.elts]
+    elif isinstance(held, ast.Call):
+        parts = [*held.args, *(k.value for k in held.keywords)] if last_word(held.func) in _HOLDERS else []
+    if event.node not in parts:
+        return False
+    inner = [
+        n
+        for n in ast.walk(function.node)
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and n is not function.node
+    ]
+    within = {part for one in inner for part in ast.walk(one)}
+    reads = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in names]
+    changed = any(
+        isinstance(n, ast.Subscript | ast.Attribute) and isinstance(n.ctx, ast.Store) and last_word(n.value) in names
+        for n in within
+    )
+    return changed and all(n in within for n in reads if isinstance(n.ctx, ast.Load))
 
 
 def _found(scope: Scope, node: ast.AST, name: str) -> Finding:

@@ -598,6 +598,10 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         return False
     if _example(context, one) or _example(context, two) or _made_up(one, two) or _twins(one, two):
         return False
+    if _parted(one, two) or _shared_constant(one, two) or _placeholder(one):
+        return False
+    if _lazy(one) or _lazy(two):
+        return False
     if any(for_shapes_alone(context, use) or ignored_parts(context, use) for use in (one, two)):
         return False
     if in_smoke_test(context, two):
@@ -615,18 +619,37 @@ def _unread(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tup
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
         return False
-    name = targets[0].id
+    names, followed = [targets[0].id], {targets[0].id}
+    while names:
+        made = _read_into(context, one, two, names.pop(), paths)
+        if made is None or len(followed | made) > _VARIABLES:
+            return False
+        names += made - followed
+        followed |= made
+    return True
+
+
+_VARIABLES = 8  # through how many of them what is drawn is followed
+
+
+def _read_into(
+    context: Context, one: Use, two: Use, name: str, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
+) -> set[str] | None:
+    """Return the variables that are made of one of the first draw on a way that comes to the second one; None if
+    anything else reads it there."""
+    scope, statement, second = one.event.scope, one.event.statement, two.event.statement
+    assert scope.function is not None
     end = statement.end_lineno or statement.lineno
     own = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == name]
     reads = [n for n in ast.walk(scope.function.node) if isinstance(n, ast.Name) and n.id == name]
     if len(reads) != len(own):
-        return False  # an inner function reads it
-    second = two.event.statement
+        return None  # an inner function reads it
     again = (  # the second draw, or what comes before it, gives the name another value
         isinstance(second, ast.Assign | ast.AnnAssign)
         and any(isinstance(t, ast.Name) and t.id == name for t in _targets(second))
         and not any(isinstance(block, ast.Try) for block, _ in paths.get(two.event.node, ()))
     )
+    made: set[str] = set()
     for node in own:
         if not isinstance(node.ctx, ast.Load) or node.lineno <= end:
             continue
@@ -641,8 +664,33 @@ def _unread(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tup
             continue
         if any(opposed(way, ((guard, "orelse"),), scope.node) for guard in context.bodies.behind(node, scope)):
             continue  # the function has ended where the second draw is reached
-        return False
-    return True
+        if _ends_before(context, node, two, paths):
+            continue
+        # what the second draw is added to is read behind it
+        target = None if behind or inside(node, second) else _stored_in(context, node, scope)
+        if target is None:
+            return None
+        made.add(target)
+    return made
+
+
+def _ends_before(
+    context: Context, node: ast.AST, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
+) -> bool:
+    """Say whether a function ends where a variable is read, before a second draw: ``if trig: return f(a)``."""
+    guards = context.bodies.behind(two.event.node, two.event.scope)
+    return any(block in guards and arm == "body" for block, arm in paths.get(node, ()))
+
+
+def _stored_in(context: Context, node: ast.Name, scope: Scope) -> str | None:
+    """Return the variable that a statement makes of one that it reads, or changes a part of; None if it does more."""
+    for statement in context.bodies.nodes(scope):
+        if not isinstance(statement, ast.Assign | ast.AnnAssign) or not inside(node, statement):
+            continue
+        targets = _targets(statement)
+        held = targets[0].value if len(targets) == 1 and isinstance(targets[0], ast.Subscript) else targets[0]
+        return held.id if len(targets) == 1 and isinstance(held, ast.Name) else None
+    return None
 
 
 def _thrown(use: Use) -> bool:
@@ -736,6 +784,7 @@ def _template(context: Context, use: Use) -> bool:
 
 
 _INITIALIZING = pattern(r"(^|_)init(_|$)")
+_EXAMPLE = pattern(r"(^|_)(example|dummy|fake|mock)s?(_|$)")  # arrays that only try a model out
 _INIT = frozenset({"init", "init_with_output", "lazy_init", "eval_shape", "tabulate"})
 
 
@@ -760,6 +809,13 @@ def _example(context: Context, use: Use) -> bool:
         or _INITIALIZING.search(last_word(event.node.func))
         for one in (*event.node.args[1:], *(k.value for k in event.node.keywords))
     }
+    if reads and _EXAMPLE.search(name):
+        given |= {
+            one
+            for event in context.bodies.calls.get(scope, ())
+            if isinstance(event.node.func, ast.Attribute) and event.node.func.attr == "apply"
+            for one in (*event.node.args[1:], *(k.value for k in event.node.keywords))
+        }
     return bool(reads) and reads <= given
 
 
@@ -802,6 +858,55 @@ def _twins(one: Use, two: Use) -> bool:
         return False
     made = [_maker(use) for use in (one, two)]
     return made[0][0] == made[1][0] != "" and any("target" in name for _, name in made)
+
+
+def _parted(one: Use, two: Use) -> bool:
+    """Say whether a key is split in the same way twice, and another part is taken of it each time."""
+    if last(one.name) != "split" or last(two.name) != "split" or ast.dump(one.event.node) != ast.dump(two.event.node):
+        return False
+    parts = [_taken(use) for use in (one, two)]
+    return None not in parts and parts[0] != parts[1]
+
+
+# words that do not say what a key is for
+_PLAIN_KEYS = frozenset(
+    {"", "KEY", "KEYS", "RNG", "PRNG", "PRNGKEY", "SEED", "JAX", "RANDOM", "MAIN", "ROOT", "GLOBAL", "K"}
+)
+
+
+def _shared_constant(one: Use, two: Use) -> bool:
+    """Say whether the same call is made twice with a constant of the module: its numbers are to be the same."""
+    word = last_word(one.node)
+    if not word.isupper() or not set(word.split("_")) - _PLAIN_KEYS or last(one.name) == "split":
+        return False
+    return ast.dump(one.event.node) == ast.dump(two.event.node)
+
+
+def _lazy(use: Use) -> bool:
+    """Say whether a function is told to leave what it makes without weights, as ``lazy_init=True`` does."""
+    return use.helper and any(
+        k.arg is not None and k.arg.startswith("lazy") and constant(k.value) is True for k in use.event.node.keywords
+    )
+
+
+_NOTHING = pattern(r"(^|_)(null|dummy|placeholder|fake|mock|empty)(_|$)")
+
+
+def _placeholder(use: Use) -> bool:
+    """Say whether a function makes what stands for nothing, as its name says, and takes no key for that."""
+    function = use.event.scope.function
+    if function is None or not _NOTHING.search(function.name.lower()):
+        return False
+    return not any(word in name for name in function.params for word in ("key", "rng", "seed"))
+
+
+def _taken(use: Use) -> int | None:
+    """Return the place of the one part that is taken of a split key at once: ``split(key)[1]``."""
+    for node in ast.walk(use.event.statement):
+        if isinstance(node, ast.Subscript) and node.value is use.event.node:
+            place = constant(node.slice)
+            return place if type(place) is int and place >= 0 else None
+    return None
 
 
 def _maker(use: Use) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -14,6 +15,7 @@ from codemods.nnx.lint.owners import made_once, owner_class, plain_module
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Sequence, Unknown, Value
 
 _OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop", "adagrad", "lamb", "lion", "nadam", "radam", "adabelief", "adafactor")
@@ -88,17 +90,32 @@ def _adapted(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, as
     """Yield the adapters whose result has another width than that of the layer they are added to."""
     base = event.value.argument(3, "base_module") if len(event.value.args) > 3 else event.value.keyword("base_module")
     width = _given(context, event, 2, "out_features")
-    if base is None or width is None:
-        return
-    made = made_once(context, base, event.scope) or context.flow.resolve(context.flow.here(base, event.scope))
-    if context.flow.calls.callee_name(made) != "flax.nnx.Linear" or not isinstance(made.value, Call):
-        return
-    other = _part(context, made, made.value.argument(1, "out_features"))
-    if other is not None and other != width:
-        message = (
-            f"the layer gives {other} features and the adapter {width}: it takes (in_features, rank, out_features)"
-        )
-        yield event, event.node, message, "give it the rank second"
+    if base is not None and width is not None:
+        made = made_once(context, base, event.scope)
+        layers = [made] if made is not None else [*context.sources.originals(context.flow.here(base, event.scope))]
+        widths = {_width(context, layer) for layer in layers}
+        other = widths.pop() if len(widths) == 1 else None
+        if other is not None and other != width:
+            message = (
+                f"the layer gives {other} features and the adapter {width}: it takes (in_features, rank, out_features)"
+            )
+            yield event, event.node, message, "give it the rank second"
+            return
+    given = [argument(event.node, i, name) for i, name in enumerate(("in_features", "lora_rank", "out_features"))]
+    names = [one is not None and bool(_RANK.search(last_word(one) or "")) for one in given]
+    if None not in given and (names[0] or names[2]) and not names[1]:
+        message = "nnx.LoRA takes (in_features, lora_rank, out_features), and the rank does not stand second here"
+        yield event, event.node, message, "give it the rank second, or all by name"
+
+
+_RANK = pattern(r"(^|_)rank$|^lora_(r|dim)$", re.I)
+
+
+def _width(context: Context, made: Bound) -> int | None:
+    """Return how many features a linear layer gives."""
+    if not isinstance(made.value, Call) or context.flow.calls.callee_name(made) != "flax.nnx.Linear":
+        return None
+    return _part(context, made, made.value.argument(1, "out_features"))
 
 
 def _rate(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
@@ -273,13 +290,38 @@ def _heads(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.
 def _groups(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     features = _given(context, event, 0, "num_features")
     given = event.value.argument(1, "num_groups")
-    if features is None or keyword(event.node, "group_size") is not None:
+    if keyword(event.node, "group_size") is not None or len(event.node.args) > 2:
+        if not any(key is None for key, _ in event.value.keywords):
+            yield from _sized_groups(context, event, given)
+        return
+    if features is None:
         return
     groups = 32 if given is None else _given(context, event, 1, "num_groups")
     if groups and features % groups:
         default = " that are the default" if given is None else ""
         message = f"{features} channels cannot be divided into the {groups} groups{default}"
         yield event, event.node, message, "give num_groups that divides them"
+
+
+def _sized_groups(
+    context: Context, event: CallEvent, groups: Value | None
+) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the groups whose number is given beside their size, also by its default of 32."""
+    size = event.value.argument(2, "group_size")
+    if size is None or not _some_number(context, context.flow.here(size, event.scope)):
+        return
+    if groups is None:
+        message = "the size of a group is given beside the number of groups, which is 32 unless it is None"
+        yield event, event.node, message, "write num_groups=None, group_size=..."
+    elif _some_number(context, context.flow.here(groups, event.scope)):
+        message = "either the number of groups is given or their size, and the other is None"
+        yield event, event.node, message, "write num_groups=None, group_size=..."
+
+
+def _some_number(context: Context, bound: Bound) -> bool:
+    """Say whether a value is a number in every way through the project, not always the same one."""
+    sources = context.sources.all_of(bound, lambda value: isinstance(value, Const)) or ()
+    return bool(sources) and all(isinstance(s.value, Const) and type(s.value.value) is int for s in sources)
 
 
 def _kernel(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.log_of_softmax import better, differentiated, logarithms
+from codemods.nnx.lint.log_of_softmax import better, differentiated, logarithms, normalizers
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -19,6 +19,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.node,
                 f"the {word} of a logit far below the others is zero: the loss is infinite then, and its gradient NaN",
                 f"jax.nn.{better(word)} of the logits stays finite",
+            )
+    for event in context.shared(normalizers):
+        if event.node in context.shared(differentiated):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the exponential of a logit above 88 is infinite: the loss is infinite then, and its gradient NaN",
+                "jax.nn.log_softmax of the logits stays finite, and so does jax.nn.logsumexp",
             )
 
 

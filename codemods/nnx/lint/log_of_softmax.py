@@ -6,19 +6,27 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.formula import at, bare, binary, is_number, one_source, operand
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.values import Call, Item, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Attr, Call, Item, Unknown, Value
 
 _HOMES = ("jax.nn.", "flax.nnx.")
 _BETTER = {"softmax": "log_softmax", "sigmoid": "log_sigmoid"}
 _BOUNDED = frozenset({"tanh", "clip", "cos", "sin", "sigmoid"})  # logits that lie close together
+# where the exponentials stay small: the greatest logit is taken out first, or the logits are of unit vectors
+_CLOSE = pattern(r"max|normali|l2_?norm|linalg|cos|simil|temp|tau|stop_gradient")
+_BETWEEN = frozenset({"clip", "tanh", "minimum", "sigmoid", "sin", "cos", "soft_sign"})
+_EXP = frozenset({"jax.numpy.exp", "jax.lax.exp"})
 _DEPTH = 4
 
 
@@ -59,7 +67,7 @@ def _made_by(context: Context, bound: Bound, depth: int) -> str:
         value = value.base
     bound = context.flow.with_value(bound, value)
     if depth > _DEPTH or not isinstance(value, Call):
-        return ""
+        return "" if depth > _DEPTH else _by_hand(context, bound)
     name = context.flow.calls.callee_name(bound)
     if name.startswith(_HOMES) and last(name) in _BETTER:
         return "" if _bounded(context, bound, value) else last(name)
@@ -69,6 +77,89 @@ def _made_by(context: Context, bound: Bound, depth: int) -> str:
         return ""
     given = {_made_by(context, one, depth + 1) for one in _returned(context, bound, value)}
     return given.pop() if len(given) == 1 else ""
+
+
+def _by_hand(context: Context, bound: Bound) -> str:
+    """Return which function ``e / e.sum()`` with ``e = jnp.exp(x)`` or ``1 / (1 + jnp.exp(-x))`` is."""
+    node = binary(bound, ast.Div)
+    if node is None:
+        return ""
+    if is_number(context, operand(context, bound, node.left), 1):
+        below = one_source(context, operand(context, bound, node.right))
+        more = binary(below, ast.Add) if below is not None else None
+        if below is None or more is None:
+            return ""
+        sides = [operand(context, below, side) for side in (more.left, more.right)]
+        for one, other in (sides, sides[::-1]):
+            if is_number(context, one, 1) and _exponent(context, other) is not None:
+                return "sigmoid"
+        return ""
+    above, below = (one_source(context, operand(context, bound, side)) for side in (node.left, node.right))
+    parts = _summed(context, below) if below is not None else None
+    if above is None or parts is None or _exponent(context, above) is None:
+        return ""
+    return "softmax" if above == parts or _exponent(context, above) == _exponent(context, parts) else ""
+
+
+def _exponent(context: Context, bound: Bound) -> Bound | None:
+    """Return x in ``jnp.exp(x)``, wherever that is computed."""
+    found = one_source(context, bound)
+    if found is None or not isinstance(found.value, Call) or len(found.value.args) != 1:
+        return None
+    if context.flow.calls.callee_name(found) not in _EXP:
+        return None
+    return one_source(context, context.flow.with_value(found, found.value.args[0]))
+
+
+def _summed(context: Context, bound: Bound) -> Bound | None:
+    """Return x in ``jnp.sum(x, axis=-1)`` or ``x.sum(-1)``."""
+    value = bound.value
+    if not isinstance(value, Call):
+        return None
+    name = context.flow.calls.callee_name(bound)
+    if name == "jax.numpy.sum" and value.args:
+        return one_source(context, context.flow.with_value(bound, value.args[0]))
+    if not name and isinstance(value.callee, Attr) and value.callee.name == "sum":
+        return one_source(context, context.flow.with_value(bound, value.callee.base))
+    return None
+
+
+def normalizers(context: Context) -> list[CallEvent]:
+    """Return the logarithms of sums of exponentials that are subtracted from what the exponentials are of."""
+    found: list[CallEvent] = []
+    for event, name in foreign(context, "log"):
+        if name != "jax.numpy.log" or len(event.value.args) != 1 or in_test(event.scope):
+            continue
+        total = one_source(context, context.flow.here(event.value.args[0], event.scope))
+        parts = _summed(context, total) if total is not None else None
+        logits = _exponent(context, parts) if parts is not None else None
+        difference = around(context, event.scope).get(event.node)
+        if logits is None or not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
+            continue
+        other = difference.left if difference.right is event.node else difference.right
+        while isinstance(other, ast.Subscript):  # of one of the classes
+            other = other.value
+        if bare(context, at(context, other, event.scope)) == logits and not _close(event.scope, logits):
+            found.append(event)
+    return found
+
+
+def _close(scope: Scope, logits: Bound) -> bool:
+    """Say whether logits lie close together: the greatest is taken out, or they are cosines, divided by a number."""
+    node = logits.value.node if isinstance(logits.value, Call | Unknown) else None
+    if any(isinstance(one, ast.Call) and last_word(one.func) in _BETWEEN for one in _factors(node)):
+        return True
+    home = logits.frame.function.node if logits.frame is not None else None
+    here = scope.function.node if scope.function is not None else None
+    return any(_CLOSE.search(ast.unparse(one)) for one in (home, here) if one is not None)
+
+
+def _factors(node: ast.AST | None) -> Iterator[ast.expr]:
+    """Yield the parts of ``scale * jnp.tanh(x)`` and ``jnp.tanh(x) / scale``."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        yield from (node.left, node.right)
+    elif isinstance(node, ast.expr):
+        yield node
 
 
 def _returned(context: Context, bound: Bound, value: Call) -> Iterator[Bound]:
@@ -95,6 +186,9 @@ def differentiated(context: Context) -> frozenset[ast.AST]:
     """Return the calls of such logarithms that go into what is differentiated."""
     places: dict[FunctionFacts, list[CallEvent]] = {}
     for event, _ in context.shared(logarithms):
+        if event.scope.function is not None:
+            places.setdefault(event.scope.function, []).append(event)
+    for event in context.shared(normalizers):
         if event.scope.function is not None:
             places.setdefault(event.scope.function, []).append(event)
     if not places:

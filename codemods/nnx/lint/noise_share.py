@@ -31,6 +31,16 @@ def _check(context: Context) -> Iterator[Finding]:
         if len(sides[0]) < 2 or len(sides[1]) < 2 or in_test(scope):
             continue
         for signal, noise in (sides, sides[::-1]):
+            share = _rest_of_root(context, signal, noise, scope)
+            if share is not None and any(_noise(context, one, scope) for one in noise if one is not share):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    share,
+                    "the noise is scaled by one minus a root, not by the root of the rest: the variance is not kept",
+                    "the shares of the variance are to add up to one: jnp.sqrt(1 - alpha_bar)",
+                )
+                break
             share = _share(context, signal, noise, scope)
             if share is not None and any(_noise(context, one, scope) for one in noise if one is not share):
                 text = scope.module.source.text(share)
@@ -74,6 +84,24 @@ def _share(context: Context, signal: list[ast.expr], noise: list[ast.expr], scop
         for other in noise:
             if _rest(context, at(context, other, scope), rooted):
                 return other
+    return None
+
+
+def _rest_of_root(context: Context, signal: list[ast.expr], noise: list[ast.expr], scope: Scope) -> ast.expr | None:
+    """Return the factor of the noise that is one minus the signal's factor, where that is the root of an alpha."""
+    for factor in signal:
+        rooted = _rooted(context, at(context, factor, scope))
+        for other in noise if rooted is not None else ():
+            found = bare(context, at(context, other, scope))
+            minus = binary(found, ast.Sub) if found is not None else None
+            if found is None or minus is None or not is_number(context, operand(context, found, minus.left), 1):
+                continue
+            inner = _rooted(context, operand(context, found, minus.right))
+            if inner is not None and rooted is not None and _same(context, inner, rooted):
+                names = [entry_word(factor), entry_word(other), getattr(rooted.value, "name", "")]
+                names += [last_word(n) for n in ast.walk(minus) if isinstance(n, ast.Name | ast.Attribute)]
+                if any(_ALPHA.search(name.lower()) for name in names):
+                    return other
     return None
 
 

@@ -61,7 +61,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         arguments = [*event.node.args, *(k.value for k in event.node.keywords)]
         if any(context.taint.node_holds(argument, event.scope) for argument in arguments):
-            if of_left_out_object(context, event.scope):
+            if of_left_out_object(context, event.scope) or _replaced(context, event.scope.function):
                 continue
             yield finding(
                 RULE.code,
@@ -71,6 +71,23 @@ def _check(context: Context) -> Iterator[Finding]:
                 "use jax.scipy, or jax.pure_callback" if name.startswith("scipy.") else "use jax.numpy",
                 _fix(context, event, name) if not name.startswith("scipy.") else None,
             )
+
+
+def _replaced(context: Context, function: FunctionFacts | None) -> bool:
+    """Say whether another function of the name stands between a function and all the traced code that calls it."""
+    parent = function.scope.parent if function is not None else None
+    tracing = context.traced.get(function)
+    if function is None or parent is None or function.owner is not None or tracing is None or tracing.roots:
+        return False
+    paths = context.bodies.paths(parent)
+    lines = [
+        n.lineno
+        for n in context.bodies.nodes(parent)
+        if isinstance(n, ast.FunctionDef) and n.name == function.name and not paths.get(n)
+    ]
+    later = [line for line in lines if line > function.node.lineno]
+    callers = [one for one in context.flow.sites.callers(function) if one.scope.function in context.traced]
+    return bool(later and callers) and all(one.node.lineno > min(later) for one in callers)
 
 
 def _for_numpy(context: Context, event: CallEvent, depth: int = 0) -> bool:

@@ -96,7 +96,24 @@ def _different(context: Context, own: Bound, given: Bound) -> bool:
             and own.value is not given.value
             and all(context.kinds.of(bound) == {Kind.MODULE} for bound in (own, given))
         )
-    return _constructed(context, own) and _constructed(context, given) and own.value is not given.value
+    if not _constructed(context, own) or not _constructed(context, given):
+        return False
+    return own.value is not given.value or _of_two_calls(own, given)
+
+
+def _of_two_calls(own: Bound, given: Bound) -> bool:
+    """Say whether a function of the project made two models in two calls of the program's own text, run once each."""
+    one, two = own.frame, given.frame
+    while one is not None and two is not None and one is not two:
+        if one.function is not two.function or one.function.decorators:
+            return False  # a cache may give the same model again
+        sites = one.site, two.site
+        if not isinstance(sites[0], Call) or not isinstance(sites[1], Call):
+            return False
+        if one.caller is two.caller:
+            return sites[0].node is not sites[1].node
+        one, two = one.caller, two.caller
+    return False
 
 
 def _constructed(context: Context, bound: Bound) -> bool:

@@ -18,7 +18,8 @@ from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.origins import made_by_calls, named, origin, own_stores
 from codemods.nnx.lint.padding_index import negative_padding
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.syntax import constant, inside, names_in
+from codemods.nnx.lint.taken_past import taken_past
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
 
@@ -48,6 +49,14 @@ def _check(context: Context) -> Iterator[Finding]:
             event.node,
             "the last windows would go past the end: JAX lets them begin earlier, and gives the very last one again",
             "let the starts end with the last whole window: jnp.arange(n - size + 1)",
+        )
+    for event, past, rows in taken_past(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`take` is asked for index {past} of {rows} elements, counted from 0: it gives NaN, or the least integer",
+            "use indices within the array",
         )
     for event, count, drawn in past_branches(context):
         if not in_test(event.scope):
@@ -152,6 +161,9 @@ def _past(context: Context, node: ast.Subscript, scope: Scope) -> bool:
     if any(isinstance(b, ast.If | ast.IfExp | ast.Try) for b, _ in context.bodies.paths(scope).get(node, ())
            if inside(b, loop)) or _leaves(loop):  # fmt: skip
         return False
+    inner = (one for one in context.bodies.nodes(scope) if isinstance(one, ast.For) and one is not loop)
+    if any(inside(node, one) and inside(one, loop) and last_word(side) in names_in(one.iter) for one in inner):
+        return False  # the last rounds have none of those
     if isinstance(index.op, ast.Add):
         number = constant(index.right)
         return type(number) is int and number > 0

@@ -25,7 +25,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*words):
         if in_test(event.scope) or not _restores(context, event) or context.bodies.guarded(event.node, event.scope):
             continue
-        if _just_saved(context, event) or _no_model(context, event) or _in_place(event):
+        if _just_saved(context, event) or _no_model(context, event) or _in_place(event) or _looked_at(event):
+            continue
+        if _round_trip(context, event):
             continue
         statement = event.statement
         if not event.used:
@@ -61,6 +63,25 @@ def _again(context: Context, event: CallEvent) -> bool:
     )
 
 
+def _round_trip(context: Context, event: CallEvent) -> bool:
+    """Say whether a call restores, into the very template, what was just made of it: only to show that it can be."""
+    if len(event.node.args) != 2 or not isinstance(data := event.node.args[1], ast.Name):
+        return False
+    template = ast.dump(event.node.args[0])
+    made = [
+        n.value
+        for n in context.bodies.nodes(event.scope)
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == data.id for t in n.targets)
+    ]
+    return bool(made) and all(
+        isinstance(one, ast.Call)
+        and last_word(one.func) in {"to_bytes", "to_state_dict", "msgpack_serialize"}
+        and len(one.args) == 1
+        and ast.dump(one.args[0]) == template
+        for one in made
+    )
+
+
 def _in_place(event: CallEvent) -> bool:
     """Say whether a call restores iterators of Grain alone, which changes them: ``PyGrainCheckpointRestore``."""
     asked = [
@@ -70,6 +91,17 @@ def _in_place(event: CallEvent) -> bool:
         if isinstance(node, ast.Call) and last_word(node.func).endswith("Restore")
     ]
     return bool(asked) and all("grain" in ast.unparse(node.func).lower() for node in asked)
+
+
+def _looked_at(event: CallEvent) -> bool:
+    """Say whether a cell of a notebook restores what is looked at by hand: it imports no library of models."""
+    source = event.scope.module.source
+    if not source.notebook or event.scope.function is not None:
+        return False
+    imports = [n for n in ast.walk(source.tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+    names = [alias.name for n in imports if isinstance(n, ast.Import) for alias in n.names]
+    names += [n.module or "" for n in imports if isinstance(n, ast.ImportFrom)]
+    return not any(name.partition(".")[0] in {"flax", "optax", "equinox", "haiku"} for name in names)
 
 
 _SAVED = frozenset({"print", "info", "wait_until_finished"})

@@ -105,7 +105,7 @@ def _anew(context: Context, event: CallEvent) -> bool:
         return False
     if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
         return False
-    if _EVALUATING.match(_outermost(function).name.lower()):
+    if _evaluates(context, function):
         return False  # whose numbers are to be the same each time
     if not all(_constant(context, event, v) for v in values):
         return False
@@ -156,6 +156,16 @@ def key_anew(context: Context, node: ast.AST) -> bool:
 
 
 _EVALUATING = pattern(r"_*(eval|valid|test_)")
+
+
+def _evaluates(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function judges a model, by its name, or only serves functions that do."""
+    if _EVALUATING.match(_outermost(function).name.lower()):
+        return True
+    callers = [caller.scope.function for caller in callers_of(context, function)]
+    return bool(callers) and all(
+        one is not None and _EVALUATING.match(_outermost(one).name.lower()) is not None for one in callers
+    )
 
 
 def _outermost(function: FunctionFacts) -> FunctionFacts:

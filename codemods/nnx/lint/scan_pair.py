@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
+from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Choice, Const, Param, Sequence, Unknown, Value
 
 _ARRAYS = ("jax.numpy.", "jax.nn.", "jax.random.", "flax.nnx.relu", "flax.nnx.gelu", "flax.nnx.softmax")
 _CARRY = pattern(r"^_|carry|carries|final|last|state|init|new|end|next|result|^h\d?$|^c$", re.I)
+# layers that give one array
+_LAYERS = frozenset(
+    f"flax.nnx.{name}"
+    for name in ("Linear", "LinearGeneral", "Conv", "ConvTranspose", "Embed", "LayerNorm", "RMSNorm", "BatchNorm",
+                 "GroupNorm", "InstanceNorm", "Dropout", "LoRA", "LoRALinear")
+)  # fmt: skip
 _SEVERAL = frozenset({"split", "array_split", "meshgrid", "unstack", "histogram", "unique", "divmod", "frexp", "modf",
-                      "broadcast_arrays", "nonzero", "where"})  # fmt: skip
+                      "broadcast_arrays", "nonzero", "where", "svd", "qr", "eig", "eigh", "slogdet", "lstsq", "average",
+                      "linspace", "gradient", "hsplit", "vsplit", "dsplit", "unravel_index", "tril_indices",
+                      "triu_indices", "diag_indices", "atleast_1d", "atleast_2d", "ix_"})  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -31,10 +42,12 @@ def _check(context: Context) -> Iterator[Finding]:
         if body.loop != "jax.lax.scan" or body.callee.gradient:
             continue
         yield from _judged(context, body.function, body.free or [])
+        yield from _turned(context, body.function, body.free[0] if body.free else "")
     yield from _swapped(context)
     for root in context.traced.roots:
         if root.transform == "flax.nnx.scan" and not root.partial and _pair(root.options and option(root, "out_axes")):
             yield from _judged(context, root.function, [])
+            yield from _turned(context, root.function, _carry(root))
         elif root.transform == "flax.nnx.scan" and not root.partial and gives_nothing(root.function):
             axes = option(root, "out_axes") if root.options else None
             if axes is not None and "Carry" in ast.unparse(axes):
@@ -45,6 +58,55 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"{shown(root.function)} is the body of a scan with a carry, and returns nothing",
                     "return the carry, as out_axes says",
                 )
+
+
+def _carry(root: Root) -> str:
+    """Return the parameter of a body of ``nnx.scan`` that is the carry, or nothing."""
+    axes = option(root, "in_axes") if root.options else None
+    params = list(root.function.params)[: root.function.positional][skipped(root) :]
+    if axes is None:
+        return params[0] if params else ""
+    if not isinstance(axes, ast.Tuple) or len(axes.elts) > len(params):
+        return ""
+    places = [i for i, one in enumerate(axes.elts) if last_word(one) == "Carry"]
+    return params[places[0]] if len(places) == 1 else ""
+
+
+def _turned(context: Context, function: FunctionFacts, carry: str) -> Iterator[Finding]:
+    """Yield the pairs with the output first, where one call gives the output, and the next carry under its name."""
+    if not carry or isinstance(function.node, ast.Lambda):
+        return
+    unpacked: dict[frozenset[str], ast.AST] = {}
+    stores: Counter[str] = Counter()
+    nodes = context.bodies.nodes(function.scope)
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            stores[node.id] += 1
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Call):
+            names = [one.id for one in node.targets[0].elts if isinstance(one, ast.Name)]
+            if len(names) == len(node.targets[0].elts) == 2 and carry in names and _takes(node.value, carry):
+                unpacked[frozenset(names)] = node
+    returned = [n for n in nodes if isinstance(n, ast.Return)] if unpacked else []
+    pair = returned[0].value if len(returned) == 1 else None
+    if not isinstance(pair, ast.Tuple) or len(pair.elts) != 2:
+        return
+    first, second = pair.elts
+    if not isinstance(first, ast.Name) or not isinstance(second, ast.Name) or second.id != carry:
+        return
+    like = carry in first.id.split("_") or (len(carry) > 3 and carry in first.id) or _CARRY.search(first.id)
+    if frozenset({first.id, carry}) in unpacked and not like and stores[first.id] == stores[carry] == 1:
+        yield finding(
+            RULE.code,
+            function.scope,
+            returned[0],
+            f"{shown(function)} is the body of a scan, and returns the output first and the carry `{carry}` second",
+            f"return {carry}, {first.id}",
+        )
+
+
+def _takes(call: ast.Call, name: str) -> bool:
+    """Say whether a call is given a variable."""
+    return any(isinstance(one, ast.Name) and one.id == name for one in (*call.args, *(k.value for k in call.keywords)))
 
 
 def _swapped(context: Context) -> Iterator[Finding]:
@@ -164,6 +226,8 @@ def _single(context: Context, value: Value, function: FunctionFacts, carry: str,
             return True
         if isinstance(value.callee, Attr) and value.callee.name in {"set", "add", "sum", "mean", "reshape", "astype"}:
             return _at(value.callee)
+        if isinstance(value.callee, Attr | Param) and owner_class(context, value.callee, function.scope) in _LAYERS:
+            return True
         if _array_of(context, value, function, depth):
             return True
         found = context.flow.resolve(context.flow.here(value, function.scope)).value
@@ -173,6 +237,17 @@ def _single(context: Context, value: Value, function: FunctionFacts, carry: str,
             and _single(context, found, function, "", depth + 1)
         )
     return False
+
+
+def no_pair(context: Context, value: Value, function: FunctionFacts) -> bool:
+    """Say whether a value that a function returns is certainly no pair.
+
+    Args:
+        context: the analysis.
+        value: what is returned.
+        function: what returns it.
+    """
+    return _single(context, value, function, "", 0)
 
 
 def _array_of(context: Context, value: Call, function: FunctionFacts, depth: int) -> bool:
@@ -216,10 +291,11 @@ def _tuples(node: ast.AST) -> bool:
 RULE = lint_rule(
     "NNX864",
     "scan-without-pair",
-    "the body of a scan returns something else than a pair",
+    "the body of a scan returns something else than a pair of the carry and an output",
     why="""\
 The body of `jax.lax.scan` returns a pair: the next carry, and the output of the round, which may be None. A body that
-returns the carry alone, or nothing, raises a TypeError.
+returns the carry alone, or nothing, raises a TypeError. So does one that returns its output first, unless both are of
+one shape: then the next round goes on with the output, and nothing is raised.
 """,
     source="jax pull request 15178 on its messages; measured: TypeError on Flax 0.10.7 and 0.12.8",
     severity="error",

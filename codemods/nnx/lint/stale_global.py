@@ -62,7 +62,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 seen.add(node.id)
                 change = _rebound(context, function, value)
                 place = (value.scope, change) if change is not None else _called_between(context, function, value)
-                if place is not None:
+                if place is not None and not _other_state(context, function, node.id, place):
                     yield _kept(function, node, node.id, place)
     for scope, store, event, name in changed_statics(context):
         yield finding(
@@ -153,7 +153,37 @@ def _same(context: Context, free: Free, scope: Scope) -> bool:
     if scope is not free.scope or len(texts) != 1 or not isinstance(nodes[0], ast.Assign):
         return False
     alike = (made_alike(context, scope, n) for n in nodes if isinstance(n, ast.Assign))
-    return _settled(nodes[0]) or of_literals(context, nodes[0], scope) or all(alike)
+    if _settled(nodes[0]) or of_literals(context, nodes[0], scope) or _length(context, nodes[0], scope):
+        return True
+    return all(alike)
+
+
+def _other_state(context: Context, function: FunctionFacts, name: str, place: Place) -> bool:
+    """Say whether a train state is made of a model behind the place that binds it, and a function gets such a state: it
+    is compiled anew for the other `apply_fn`."""
+    scope, change = place
+    taken = {
+        n.value.id
+        for n in context.bodies.nodes(function.scope)
+        if isinstance(n, ast.Attribute) and n.attr == "params" and isinstance(n.value, ast.Name)
+    }
+    return bool(taken & set(function.params)) and any(
+        last_word(event.node.func) == "create"
+        and "State" in ast.unparse(event.node.func)
+        and event.node.lineno > change.lineno
+        and any(k.arg == "apply_fn" and name in names_in(k.value) for k in event.node.keywords)
+        for event in context.bodies.calls.get(scope, ())
+    )
+
+
+def _length(context: Context, node: ast.Assign, scope: Scope) -> bool:
+    """Say whether a variable is the length of something that is bound once."""
+    made = node.value
+    if not isinstance(made, ast.Call) or last_word(made.func) != "len" or len(made.args) != 1:
+        return False
+    if not isinstance(counted := made.args[0], ast.Name):
+        return False
+    return sum(_binds(n, counted.id) for n in context.bodies.nodes(scope) if isinstance(n, ast.stmt)) == 1
 
 
 def _once(context: Context, free: Free, scope: Scope) -> bool:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts
+from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.fresh import always_new
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, kinds_of, shown
 from codemods.nnx.lint.syntax import keyword
-from codemods.nnx.lint.unchanging import refilled, set_once, weightless
+from codemods.nnx.lint.unchanging import only_asked, put_in, refilled, set_once, weightless
 from codemods.nnx.values import Param
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    static: dict[FunctionFacts, frozenset[str]] = {}
     for root in compiled_roots(context):
         options = root.options
         if options is None or root.scope.module not in context.asked:
@@ -32,6 +33,20 @@ def _check(context: Context) -> Iterator[Finding]:
                 if _without_weights(context, param) or always_new(context, param):
                     continue
                 if refilled(context, root.function, name):
+                    continue
+                if put_in(root.function, name):
+                    yield finding(
+                        RULE.code,
+                        root.scope,
+                        root.node,
+                        f"`{name}` is static, and {shown(root.function)} puts traced arrays into it: they stay in it "
+                        "behind the call, and Flax 0.12 raises an error",
+                        f"split it before, and merge it in the function: nnx.merge(graphdef, params) for `{name}`",
+                    )
+                    continue
+                if not static:
+                    static = {one.function: one.static for one in compiled_roots(context) if one.options is not None}
+                if only_asked(context, root.function, name, static):
                     continue
                 yield finding(
                     RULE.code,

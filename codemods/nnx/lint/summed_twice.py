@@ -36,6 +36,53 @@ def _check(context: Context) -> Iterator[Finding]:
             + ("the mean divides nothing" if word == "pmean" else "here they are summed once more"),
             "take the mean of the loss, before the gradient: jax.lax.pmean(loss, axis) in the function of the loss",
         )
+    for function, node in _summed_in_loss(context):
+        yield finding(
+            RULE.code,
+            function.scope,
+            node,
+            "the loss goes over the devices already, and so does its gradient: the sum is as many times too large as "
+            "there are devices",
+            "differentiate the loss of one device alone, and sum its gradient, or take the mean of both",
+        )
+
+
+def _summed_in_loss(context: Context) -> Iterator[tuple[FunctionFacts, ast.AST]]:
+    """Yield the sums over the devices of ``pmap`` of gradients of losses that are summed or averaged over them."""
+    for root in context.traced.roots:
+        function = root.function
+        if root.transform != "jax.pmap" or root.partial or in_test(root.scope):
+            continue
+        if function.scope.module not in context.asked or any(isinstance(n, ast.Div) for n in ast.walk(function.node)):
+            continue
+        grads: set[str] = set()
+        for event in context.bodies.calls.get(function.scope, ()):
+            maker = _of_reduced(context, event)
+            statement = event.statement
+            if not maker or not isinstance(statement, ast.Assign) or statement.value is not event.node:
+                continue
+            target = statement.targets[0]
+            if maker == "value_and_grad":
+                target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
+            if isinstance(target, ast.Name):
+                grads.add(target.id)
+        for node in context.bodies.nodes(function.scope) if grads else ():
+            word, given = _over_devices(node)
+            if word == "psum" and any(isinstance(n, ast.Name) and n.id in grads for n in given):
+                yield function, node
+
+
+def _of_reduced(context: Context, event: CallEvent) -> str:
+    """Return what gives the gradients of a loss that is a sum or mean over devices; empty for all other calls."""
+    maker = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee)
+    name = context.flow.calls.callee_name(maker) if isinstance(maker.value, Call) else ""
+    if name not in GRADIENTS or not isinstance(maker.value, Call) or not maker.value.args:
+        return ""
+    callees = context.flow.calls.callables(context.flow.with_value(maker, maker.value.args[0]))
+    formula = formula_of(context, callees[0].function) if len(callees) == 1 else None
+    if not isinstance(formula, ast.Call) or last_word(formula.func) not in _REDUCING:
+        return ""
+    return last(name)
 
 
 def summed_twice(context: Context) -> list[tuple[FunctionFacts, ast.AST, str]]:
@@ -182,12 +229,15 @@ def _by_helper(context: Context, node: ast.Call, function: FunctionFacts) -> tup
 RULE = lint_rule(
     "NNX787",
     "gradients-summed-twice",
-    "pmean or psum of gradients of replicated parameters in shard_map, which has summed them already",
+    "pmean or psum of gradients that are summed over the devices already",
     why="""\
 With `check_vma`, the default of `jax.shard_map`, a parameter with the spec `P()` is one value for all devices, and its
 gradient is the sum over them. `pmean` of that sum changes nothing, so that the gradients of a mean are as many times
 too large as there are devices; `psum` makes them so many times larger in any case. Take
 `jax.lax.pmean` of the loss within the function that is differentiated.
+
+In `pmap` the gradient of `psum` of a loss is as many times that of one device, and that of `pmean` the one of its own
+part: `psum` of either counts every device once for each device.
 """,
     source="JAX documentation of shard_map; measured on 4 devices: gradients 4 or 16 times as large, without an error",
     check=_check,

@@ -213,8 +213,10 @@ class Taint:
                     return False
                 if truth and arm == "body" and self._left_out(block.test, scope):
                     return False
-        for test, _ in self._bodies.in_front(node, scope):
+        for test, wanted in self._bodies.in_front(node, scope):
             named = test.operand if isinstance(test, ast.UnaryOp) else test  # a comparison, as of types, may well hold
+            if wanted and self._left_out(test, scope):
+                return False
             if self._truth(test, scope, activation) is None and self._flag(named, activation):
                 return False
         guards = self._bodies.behind(node, scope)

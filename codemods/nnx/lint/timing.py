@@ -11,7 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
-from codemods.nnx.lint.places import compiled_roots, jit_of, scopes
+from codemods.nnx.lint.places import compiled_roots, foreign, jit_of, scopes
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Function, Param
@@ -39,6 +39,41 @@ def _check(context: Context) -> Iterator[Finding]:
                 "call jax.block_until_ready(result) first"
                 + ("" if one.compiled else ", and once before the first time to compile"),
             )
+    for event in _run_again(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "timeit is done with a round before the compiled code is done",
+            "wait in what is timed: lambda: jax.block_until_ready(step(x))",
+        )
+
+
+_TIMEIT = frozenset({"timeit.timeit", "timeit.repeat", "timeit.Timer"})
+
+
+def _run_again(context: Context) -> Iterator[CallEvent]:
+    """Yield the calls that let ``timeit`` run compiled code, of which nothing waits for the results."""
+    for event, name in foreign(context, "timeit", "repeat", "Timer"):
+        given = event.value.argument(0, "stmt") if name in _TIMEIT else None
+        if given is None or _meant(context, event.scope, event.node):
+            continue
+        made = context.flow.follow(context.flow.here(event.value, event.scope), given)
+        value = made.value
+        if isinstance(value, Function) and _sends_off(context, value.facts):
+            yield event
+
+
+def _sends_off(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function of no arguments calls compiled code, and nothing in it waits for the result."""
+    if function.params or function.generator or function.decorators:
+        return False
+    events = context.bodies.calls.get(function.scope, ())
+    if any(last_word(one.node.func) in _WAITING or _waiting_inside(one.node) for one in events):
+        return False
+    if any(_waits(node) for node in context.bodies.nodes(function.scope)):
+        return False
+    return any(jit_of(context, one) or _helper_compiled(context, one, 1) for one in events)
 
 
 class Measured(NamedTuple):

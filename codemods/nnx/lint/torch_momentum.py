@@ -23,7 +23,7 @@ def _check(context: Context) -> Iterator[Finding]:
             taken = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
             inner = taken.name if isinstance(taken, Ref) else ""
         value = event.value.keyword("momentum")
-        if inner not in _NORMS or value is None or _frozen(context, event):
+        if inner not in _NORMS or value is None or _frozen(context, event, inner):
             continue
         sources = {source.value for source in context.sources.of(context.flow.here(value, event.scope))}
         numbers = [s.value for s in sources if isinstance(s, Const) and type(s.value) is float]
@@ -40,8 +40,15 @@ def _check(context: Context) -> Iterator[Finding]:
 _TRAINING = pattern(rb"\.train\(|use_running_average\s*=\s*(?!True\b)")
 
 
-def _frozen(context: Context, event: CallEvent) -> bool:
+_PRETRAINED = pattern(rb"\bpre_?trained\b", needs=(b"pretrained", b"pre_trained"))
+_UPDATING = pattern(rb"\bmutable\s*=", needs=(b"mutable",))
+
+
+def _frozen(context: Context, event: CallEvent, name: str) -> bool:
     """Say whether the layer is made for evaluation, and nothing of the project ever trains it: no average is made."""
+    if name == "flax.linen.BatchNorm" and event.scope.module.source.matches(_PRETRAINED):
+        if not any(module.source.matches(_UPDATING) for module in context.project.modules):
+            return True  # nobody lets Linen change the statistics of these weights
     given = event.value.keyword("use_running_average")
     if not isinstance(given, Const) or given.value is not True:
         return False

@@ -547,7 +547,7 @@ class Traced:
                 mapped.mapped += [
                     (param, tree, event.scope) for param, tree in zip(params, event.value.args[1:], strict=False)
                 ]
-        if name and name not in BODIES:
+        if (name and name not in BODIES) or _without_tracers(event, self._bodies) or _of_own(event, self._bodies):
             return
         reached = [
             (callee.function, frame)
@@ -729,6 +729,44 @@ def _named(function: FunctionFacts, given: Iterable[str]) -> bool:
     return function.kwarg is not None or all(name in function.params for name in given)
 
 
+def _without_tracers(event: CallEvent, bodies: Bodies) -> bool:
+    """Say whether a call runs only where something is no tracer: ``if not isinstance(x, jax.core.Tracer)``."""
+    if not any(map(event.scope.module.source.mentions, (b"Tracer", b"is_concrete", b"trace_state_clean"))):
+        return False
+    path = bodies.paths(event.scope).get(event.node, ())
+    tests = [(block.test, arm == "body") for block, arm in path if isinstance(block, ast.If | ast.IfExp)]
+    tests += [(guard.test, False) for guard in bodies.behind(event.node, event.scope)]
+    return any(_no_tracer(test, holds) for test, holds in tests)
+
+
+def _of_own(event: CallEvent, bodies: Bodies) -> bool:
+    """Say whether a method calls something only where it is given an object of its own class, and no array."""
+    function = event.scope.function
+    if function is None or function.owner is None:
+        return False
+    for block, arm in bodies.paths(event.scope).get(event.node, ()):
+        test = block.test if isinstance(block, ast.If | ast.IfExp) and arm == "body" else None
+        if isinstance(test, ast.Call) and last_word(test.func) == "isinstance" and len(test.args) == 2:
+            if last_word(test.args[1]) == function.owner.name and last_word(test.args[0]) in function.params:
+                return True
+    return False
+
+
+def _no_tracer(test: ast.expr, holds: bool) -> bool:
+    """Say whether the truth of a condition tells that something is no tracer."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _no_tracer(test.operand, not holds)
+    if isinstance(test, ast.BoolOp):
+        told = [_no_tracer(part, holds) for part in test.values]
+        return any(told) if isinstance(test.op, ast.And) is holds else all(told)
+    if not isinstance(test, ast.Call):
+        return False
+    if last_word(test.func) in {"is_concrete", "trace_state_clean"}:
+        return holds
+    tracer = last_word(test.func) == "isinstance" and len(test.args) == 2 and last_word(test.args[1]) == "Tracer"
+    return tracer and not holds
+
+
 def _in_other_arm(function: FunctionFacts, event: CallEvent, bodies: Bodies) -> bool:
     """Say whether a function is one of several of its name, and written in another arm of a condition than a call."""
     home = function.scope.parent
@@ -866,13 +904,30 @@ def _untraced(
     if options is None:
         return _Untraced(frozenset(known))
     rest = [param for param in params[skipped:] if param not in given]
-    declared = _declared(options, params[skipped:])
+    if last(name) in _STATIC and any(k.arg is None for k in options.keywords):
+        handed = _handed_on(function)
+        declared = None if handed is None else _declared(handed, params[skipped:])
+    else:
+        declared = _declared(options, params[skipped:])
     axes = _axes(name, options)
     if declared is None or (axes is not None and _unreadable(axes)):
         return _Untraced(frozenset(params))  # rather nothing than something wrong
     if axes is not None:
         known |= _left_alone(axes, rest)
     return _Untraced(frozenset(known | declared), frozenset(declared))
+
+
+_STATIC = frozenset({"jit", "pmap", "remat", "checkpoint"})  # transforms whose options may say what is static
+
+
+def _handed_on(function: FunctionFacts) -> ast.Call | None:
+    """Return the decorator whose options a wrapper hands on to a transform: ``jax.jit(f, **kwargs)``; None if no
+    decorator tells of them."""
+    decorators = getattr(function.node, "decorator_list", [])
+    called = [one for one in decorators if isinstance(one, ast.Call)]
+    if len(decorators) != 1:
+        return None
+    return called[0] if called else ast.Call(func=decorators[0], args=[], keywords=[])
 
 
 def _declared(options: ast.Call, rest: list[str]) -> set[str] | None:

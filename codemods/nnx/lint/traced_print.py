@@ -13,6 +13,8 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.places import foreign, in_test, traced_calls
 from codemods.nnx.lint.syntax import operands
+from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr
@@ -44,6 +46,8 @@ def _check(context: Context) -> Iterator[Finding]:
             if in_test(event.scope):
                 continue  # whoever reads what a test prints may want the tracer
             if name != "builtins.print" and _tells_of_trace(event):
+                continue
+            if _shows_tracing(context, event):
                 continue
             parts = [part for argument in arguments for part in _parts(argument)]
             if any(context.taint.node_holds(part, event.scope) for part in parts):
@@ -78,6 +82,26 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+_TRACING = pattern(r"\b(running|calling|inside|entering)\b", re.I)
+_COMPILING = pattern(r"\b(re-?)?(trac|compil)(ing|ed)\b", re.I)
+
+
+def _shows_tracing(context: Context, event: CallEvent) -> bool:
+    """Say whether a function shows when it is traced: it begins by printing that it runs, by its name, or is traced."""
+    function = event.scope.function
+    prints = [
+        one.node.args
+        for one in context.bodies.calls.get(event.scope, ())
+        if last_word(one.node.func) == "print" and len(one.node.args) == 1
+    ]
+    texts = [text.value for (text,) in prints if isinstance(text, ast.Constant)]
+    return function is not None and any(
+        isinstance(text, str)
+        and (_COMPILING.search(text) or (_TRACING.search(text) and function.name in re.findall(r"\w+", text)))
+        for text in texts
+    )
 
 
 def _tells_of_trace(event: CallEvent) -> bool:

@@ -103,7 +103,9 @@ def _chains(context: Context) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 message,
-                "put it first: optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))",
+                "put it before the step: optax.chain(optax.add_decayed_weights(1e-4), optax.sgd(0.1)), or take adamw"
+                if "add_decayed_weights" in message
+                else "put it first: optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))",
             )
         elif not event.value.starred and climbing(context, event) and not turned(context, {event.value}):
             yield finding(

@@ -13,11 +13,11 @@ from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.listed_data import listed, stored
-from codemods.nnx.lint.places import fix, jit_of
+from codemods.nnx.lint.places import compiled_roots, fix, jit_of
 from codemods.nnx.lint.static_parts import LISTING, from_numpy, held
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.lint.unhashable_objects import without_hash
-from codemods.nnx.values import Call, Unknown, Value
+from codemods.nnx.values import Call, Param, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -54,6 +54,10 @@ def _check(context: Context) -> Iterator[Finding]:
         )
         if not array and not _is_listed(context, event, node, value):
             continue
+        if isinstance(value, Param) and any(
+            root.function is value.function and value.name in root.declared for root in compiled_roots(context)
+        ):
+            continue  # static there too: what gives it an array is told of
         mended = None
         if isinstance(node, ast.List):
             inner = event.scope.module.source.text(node)[1:-1].strip()

@@ -55,13 +55,14 @@ def _check(context: Context) -> Iterator[Finding]:
             sides = difference.left, difference.right
             if {types.node(side, scope) for side in sides} == {"uint8"}:
                 continue  # NNX754 tells of it
-            widths = [unsigned.width(side, scope) for side in sides]
-            if None in widths or (not certain and max(w or 0 for w in widths) > _NARROW):
+            left = unsigned.width(difference.left, scope)
+            right = None if left is None else unsigned.width(difference.right, scope)
+            if left is None or right is None or (not certain and max(left, right) > _NARROW):
                 continue
             if in_test(scope) or _of_bits(context, scope):
                 continue
             seen.add(difference)
-            width = max(w or 0 for w in widths)
+            width = max(left, right)
             yield finding(
                 RULE.code,
                 scope,

@@ -67,13 +67,20 @@ def _python(context: Context) -> Iterator[Finding]:
     for scope, node in each(context, ast.If, ast.While, ast.IfExp, ast.Assert):
         if not isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
             continue
-        if scope.function in context.traced or in_test(scope):
+        if scope.function in context.traced or in_test(scope) or _for_each(scope):
             continue
         test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
         home, compared = _compared(context, test, scope)
         if isinstance(compared, ast.Compare) and least_axes(context, compared, home, _mapped(context, home)) > 0:
             if not context.bodies.guarded(node, scope) and not _one_element(context, compared, home):
                 yield _found(scope, test, "Python", f"`{ast.unparse(test)}`")
+
+
+def _for_each(scope: Scope) -> bool:
+    """Say whether a function is called for each element of its arguments: ``numpy.vectorize``."""
+    decorators = getattr(scope.node, "decorator_list", ())
+    parts = (n for one in decorators for n in ast.walk(one) if isinstance(n, ast.Name | ast.Attribute))
+    return any(last_word(n) in {"vectorize", "frompyfunc", "njit", "guvectorize"} for n in parts)
 
 
 def _one_element(context: Context, compared: ast.Compare, scope: Scope) -> bool:

@@ -59,9 +59,11 @@ def gradients(flow: Flow, bound: Bound, depth: int = 0) -> list[Gradient | None]
 
 def _call(flow: Flow, bound: Bound, value: Call, depth: int) -> Gradient | None:
     transform = flow.follow(bound, value.callee)
+    seen = set[Value]()
     while isinstance(transform.value, Call) and transform.value.args:
-        if flow.calls.callee_name(transform) not in _COMPILING:
-            break
+        if transform.value in seen or flow.calls.callee_name(transform) not in _COMPILING:
+            break  # `self.step = jax.jit(self.step)`
+        seen.add(transform.value)
         transform = flow.follow(transform, transform.value.args[0])
     if isinstance(transform.value, Call) and flow.calls.wrapper_name(transform, transform.value) in GRADIENTS:
         argument, chosen = _argnums(flow, transform)

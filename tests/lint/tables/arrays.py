@@ -879,6 +879,39 @@ class Net(nnx.Module):
     "NNX847": Cases(
         bad=(
             """\
+CHUNK = 4
+def total(v):
+    out = 0.0
+    for start in range(0, v.shape[0], CHUNK):
+        out += jax.lax.dynamic_slice(v, (start,), (CHUNK,)).sum()  # NNX847
+    return out
+print(total(jnp.arange(10.0)))
+""",
+            """\
+def numbered(v):
+    out = jnp.zeros_like(v)
+    for start in range(0, len(v), 3):
+        part = jax.lax.dynamic_slice_in_dim(v, start, 3)  # NNX847
+        out = jax.lax.dynamic_update_slice_in_dim(out, 10 * part + start, start, 0)
+    return out
+print(numbered(jnp.arange(10.0)))
+""",
+            """\
+ROWS = 3
+table = jnp.arange(ROWS * 2.0).reshape(ROWS, 2)
+def lookup(rows, ids):
+    return jnp.take(rows, ids, axis=0)  # NNX847
+print(lookup(table, jnp.array([1, 3, 2])))
+""",
+            """\
+row = jnp.arange(5)
+print(jnp.take(row, 10))  # NNX847
+""",
+            """\
+table = jnp.zeros((3, 2))
+print(jnp.take(table, jnp.array([[0, 1], [2, 5]]), axis=0))  # NNX847
+""",
+            """\
 MODES = {"linear": 1, "square": 2}
 def penalty(mode, v):
     return jax.lax.switch(mode, [jnp.abs, jnp.square], v).sum()  # NNX847
@@ -1034,6 +1067,58 @@ y = run(Bag(4), np.append([0, 1], -np.ones(3, np.int32)))
 """,
         ),
         clean=(
+            """\
+def halves(v):
+    return [jax.lax.dynamic_slice_in_dim(v, i, 5).mean() for i in range(0, len(v), 5)]
+print(halves(jnp.arange(10.0)))
+""",
+            """\
+def parts(v, size):
+    return [jax.lax.dynamic_slice_in_dim(v, i, size).mean() for i in range(0, len(v), size)]
+print(parts(jnp.arange(10.0), 2), parts(jnp.arange(9.0), 3))
+""",
+            """\
+def tenfold(v):
+    out = jnp.zeros_like(v)
+    for start in range(0, len(v), 3):
+        part = jax.lax.dynamic_slice_in_dim(v, start, 3)
+        out = jax.lax.dynamic_update_slice_in_dim(out, 10 * part, start, 0)
+    return out
+print(tenfold(jnp.arange(10.0)))
+""",
+            """\
+def whole(v):
+    return [jax.lax.dynamic_slice_in_dim(v, i, 4).mean() for i in range(0, len(v) - 4 + 1, 4)]
+print(whole(jnp.arange(10.0)))
+""",
+            """\
+table = jnp.arange(6.0).reshape(3, 2)
+def lookup(rows, ids):
+    return jnp.take(rows, ids, axis=0)
+print(lookup(table, jnp.array([1, 3, 2]) - 1))
+""",
+            """\
+table = jnp.zeros((3, 2))
+print(jnp.take(table, jnp.array([0, 2, -3]), axis=0), jnp.take(table, jnp.array([5])))
+""",
+            """\
+table = jnp.zeros((3, 2))
+print(jnp.take(table, jnp.array([0, 3]), axis=0, mode="clip"), jnp.take(table, 7, axis=0, fill_value=0.0))
+""",
+            """\
+def rows(v, ids):
+    return jnp.take(v, ids, axis=0)
+print(rows(jnp.zeros((3, 2)), jnp.array([0, 1])), rows(jnp.zeros((5, 2)), jnp.array([0, 4])))
+""",
+            """\
+def gaps(z):
+    total = 0.0
+    for i in range(len(z)):
+        for j in range(i + 2, len(z)):
+            total = total + (z[j] - z[i + 1]) * z[i]
+    return total
+print(gaps(x))
+""",
             """\
 MODES = {"linear": 0, "square": 1}
 def penalty(mode, v):

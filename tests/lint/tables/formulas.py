@@ -432,6 +432,21 @@ init(jnp.ones((4, 3)), key)
     "NNX790": Cases(
         bad=(
             """\
+alpha_bar = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, 10))
+root = alpha_bar**0.5
+rest = 1.0 - alpha_bar**0.5
+def add(v, t, noise):
+    return root[t, None] * v + rest[t, None] * noise  # NNX790
+add(x, jnp.arange(3), x)
+""",
+            """\
+def add(k, v, a_bar):
+    noise = jax.random.normal(k, v.shape)
+    root = jnp.sqrt(a_bar)
+    return root * v + (1.0 - root) * noise  # NNX790
+add(key, x, 0.5)
+""",
+            """\
 def add(k, v, alpha_bar):
     noise = jax.random.normal(k, v.shape)
     return alpha_bar * v + jnp.sqrt(1.0 - alpha_bar) * noise  # NNX790
@@ -486,6 +501,27 @@ forward = lambda v, a, eps: jnp.sqrt(a) * v + (1 - a) * eps  # NNX790
 """,
         ),
         clean=(
+            """\
+def mixed(k, v, u):
+    t = jnp.sqrt(u)
+    noise = jax.random.normal(k, v.shape)
+    return t * v + (1.0 - t) * noise
+mixed(key, x, 0.5)
+""",
+            """\
+alpha_bar = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, 10))
+root = alpha_bar**0.5
+rest = (1.0 - alpha_bar) ** 0.5
+def add(v, t, noise):
+    return root[t, None] * v + rest[t, None] * noise
+add(x, jnp.arange(3), x)
+""",
+            """\
+def blend(v, alpha, other):
+    root = jnp.sqrt(alpha)
+    return root * v + (1.0 - root) * other
+blend(x, 0.5, x)
+""",
             """\
 def step(v, dt, noise):
     return (1.0 - dt) * v + jnp.sqrt(dt) * noise

@@ -289,6 +289,21 @@ root.defvjp(fwd=lambda x: (plain(x), x), bwd=backward)
         ),
         clean=(
             """\
+def fill(out, values):
+    out[...] = values
+@jax.custom_vjp
+def doubled(v):
+    return 2.0 * v
+def forward(v):
+    return 2.0 * v, v
+def backward(v, g):
+    given = np.empty(v.shape)
+    fill(given, 2.0 * np.asarray(g))
+    return (given,)
+doubled.defvjp(forward, backward)
+print(jax.grad(lambda v: doubled(v).sum())(x))
+""",
+            """\
 @jax.custom_jvp
 def safe_sqrt(v):
     return jnp.sqrt(jnp.maximum(v, 0.0))
@@ -387,6 +402,18 @@ slopes = jax.vmap(jax.grad(lambda v: v**3))(jnp.arange(5))  # NNX851
             "g = jax.grad(lambda v: v**2)(jnp.array(3))  # NNX851\n",
         ),
         clean=(
+            """\
+from flax import linen
+network = linen.Dense(2)
+params = network.init(key, x[None])
+network.apply = jax.jit(network.apply)
+@jax.jit
+def update(params, xs):
+    def loss(params):
+        return network.apply(params, xs).sum()
+    return jax.value_and_grad(loss)(params), jax.vmap(jnp.sum)(xs)
+print(network.apply(params, x[None]), update(params, x[None]))
+""",
             """\
 def cube(v):
     return v**3
@@ -625,6 +652,23 @@ print(jax.value_and_grad(pinball)({"w": jnp.ones((3, 2))}, jnp.ones((4, 3)), jnp
     "NNX854": Cases(
         bad=(
             """\
+def mlp(din, seed):
+    return nnx.Sequential(nnx.Linear(din, 3, rngs=nnx.Rngs(seed)), nnx.relu)
+gen, disc = mlp(3, 0), mlp(3, 1)
+opt = nnx.Optimizer(gen, optax.sgd(0.1), wrt=nnx.Param)
+grads = nnx.grad(lambda m: m(x).sum())(disc)
+opt.update(disc, grads)  # NNX854
+""",
+            """\
+def layer(seed):
+    return nnx.Linear(3, 3, rngs=nnx.Rngs(seed))
+def pair():
+    first, second = layer(0), layer(1)
+    opt = nnx.Optimizer(first, optax.sgd(0.1), wrt=nnx.Param)
+    opt.update(second, nnx.grad(lambda m: m(x).sum())(second))  # NNX854
+    return first
+""",
+            """\
 def heads(v):
     first = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
     second = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
@@ -665,6 +709,30 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def mlp(din, seed):
+    return nnx.Sequential(nnx.Linear(din, 3, rngs=nnx.Rngs(seed)), nnx.relu)
+gen, disc = mlp(3, 0), mlp(3, 1)
+opt = nnx.Optimizer(disc, optax.sgd(0.1), wrt=nnx.Param)
+grads = nnx.grad(lambda m: m(x).sum())(disc)
+opt.update(disc, grads)
+""",
+            """\
+@functools.cache
+def shared():
+    return nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+opt = nnx.Optimizer(shared(), optax.sgd(0.1), wrt=nnx.Param)
+opt.update(shared(), nnx.grad(lambda m: m(x).sum())(shared()))
+""",
+            """\
+def layer(seed):
+    return nnx.Linear(3, 3, rngs=nnx.Rngs(seed))
+def wrapped(seed):
+    return layer(seed)
+net = wrapped(0)
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+opt.update(net, nnx.grad(lambda m: m(x).sum())(net))
+""",
             """\
 def heads(v):
     first = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
@@ -883,6 +951,58 @@ for family in ("laguerre", "jacobi"):
     "NNX873": Cases(
         bad=(
             """\
+def doubled(v):
+    return v * 2
+gained = nnx.custom_vjp(doubled)
+def ahead(v):
+    return gained(v), None
+def back(_, g):
+    return (-g,)  # NNX873
+gained.defvjp(ahead, back)
+""",
+            """\
+@nnx.custom_vjp
+def gained(net, v):
+    return net(v)
+def ahead(net, v):
+    return gained(net, v), v
+def back(v, g):
+    return None, jnp.clip(g, -1, 1)  # NNX873
+gained.defvjp(ahead, back)
+print(nnx.grad(lambda m: gained(m, x).sum())(model))
+""",
+            """\
+from flax.nnx import custom_vjp
+@custom_vjp
+def doubled(v):
+    return v * 2
+def ahead(v):
+    return doubled(v), None
+def back(_, g):
+    return (g * 3,)  # NNX873
+doubled.defvjp(ahead, back)
+""",
+            """\
+@functools.partial(nnx.custom_vjp, nondiff_argnums=(0,))
+def scaled(factor, v):
+    return v * factor
+def ahead(factor, v):
+    return scaled(factor, v), v.shape
+def back(factor, shape, cotangent):
+    return (jnp.ones(shape) * cotangent.sum(),)  # NNX873
+scaled.defvjp(ahead, back)
+""",
+            """\
+@nnx.custom_vjp
+def same(v):
+    return v
+def ahead(v):
+    return v, None
+def back(_, g):
+    return (g,)  # NNX873
+same.defvjp(fwd=ahead, bwd=back)
+""",
+            """\
 @jax.custom_vjp
 def rounded(v):
     return jnp.round(v)
@@ -953,6 +1073,91 @@ same.defvjp(ahead, back)
 """,
         ),
         clean=(
+            """\
+def doubled(v):
+    return v * 2
+gained = nnx.custom_vjp(doubled)
+def ahead(v):
+    return gained(v), None
+def back(_, g):
+    return (-g[1],)
+gained.defvjp(ahead, back)
+print(jax.grad(lambda v: gained(v).sum())(x))
+""",
+            """\
+@nnx.custom_vjp
+def doubled(v):
+    return v * 2
+def ahead(v):
+    return doubled(v), None
+def back(_, g):
+    inputs, out = g
+    return (out * 3,)
+doubled.defvjp(ahead, back)
+print(jax.grad(lambda v: doubled(v).sum())(x))
+""",
+            """\
+@nnx.custom_vjp
+def doubled(v):
+    return v * 2
+def ahead(v):
+    return doubled(v), None
+def back(_, g):
+    return (g[1] * 3,)
+doubled.defvjp(ahead, back)
+print(jax.grad(lambda v: doubled(v).sum())(x))
+""",
+            """\
+@nnx.custom_vjp
+def doubled(v):
+    return v * 2
+def ahead(v):
+    return doubled(v), None
+def back(_, g):
+    _, g = g
+    return (g * 3,)
+doubled.defvjp(ahead, back)
+print(jax.grad(lambda v: doubled(v).sum())(x))
+""",
+            """\
+@jax.custom_vjp
+def doubled(v):
+    return v * 2
+def ahead(v):
+    return doubled(v), None
+def back(_, g):
+    return (g * 3,)
+doubled.defvjp(ahead, back)
+print(jax.grad(lambda v: doubled(v).sum())(x))
+""",
+            """\
+@nnx.custom_vjp
+def doubled(v):
+    return v * 2
+def ahead(v):
+    return doubled(v), None
+def tripled(pair):
+    return pair[1] * 3
+def back(_, g):
+    return (tripled(g),)
+doubled.defvjp(ahead, back)
+print(jax.grad(lambda v: doubled(v).sum())(x))
+""",
+            """\
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def backward(f, v):
+    return v
+def forward(f, v):
+    return v, None
+def back(f, _, g):
+    return (f(g),)
+backward.defvjp(forward, back)
+halved = partial(backward, lambda g: g / 2.0)
+def loss(v):
+    w = halved(v * 2.0)
+    return (partial(backward, lambda g: 3.0 * g)(w) ** 2).sum()
+print(jax.grad(loss)(x))
+""",
             """\
 @jax.custom_vjp
 def rounded(v):

@@ -394,11 +394,28 @@ for leaf in leaves:
     ),
     "NNX726": Cases(
         bad=(
+            """\
+from flax import linen
+class Block(linen.Module):
+    @linen.compact
+    def __call__(self, x, train=True):
+        return linen.BatchNorm(momentum=0.1, use_running_average=not train)(x)  # NNX726
+""",
             "norm = nnx.BatchNorm(3, momentum=0.1, rngs=nnx.Rngs(7))  # NNX726\n",
             "m = 0.01\nnorm = nnx.BatchNorm(3, use_running_average=False, momentum=m, rngs=nnx.Rngs(7))  # NNX726\n",
             "Norm = partial(nnx.BatchNorm, momentum=0.1, rngs=nnx.Rngs(7))  # NNX726\nnorm = Norm(3)\n",
         ),
         clean=(
+            """\
+from flax import linen
+class Pretrained(linen.Module):
+    pretrained: bool = True
+    @linen.compact
+    def __call__(self, x, train=True):
+        return linen.BatchNorm(momentum=0.1, use_running_average=not train)(x)
+net = Pretrained()
+print(net.apply(net.init(key, x[None], train=False), x[None], train=False))
+""",
             """\
 class Encoder(nnx.Module):
     def __init__(self, rngs):  # its weights are those of a pretrained one

@@ -26,6 +26,34 @@ CASES = {
     "NNX874": Cases(
         bad=(
             """\
+def adapted(din, dout, lora_rank, rngs):
+    return nnx.LoRA(in_features=din, lora_rank=dout, out_features=lora_rank, rngs=rngs)  # NNX874
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, size, rngs):
+        self.norm = nnx.GroupNorm(32, group_size=size, rngs=rngs)  # NNX874
+def build(rngs):
+    return Block(8, rngs)
+""",
+            """\
+def build(rngs):
+    return nnx.GroupNorm(32, num_groups=4, group_size=8, rngs=rngs)  # NNX874
+""",
+            """\
+def adapted(layer, rank, rngs):
+    return nnx.LoRA(layer.in_features, layer.out_features, rank, base_module=layer, rngs=rngs)  # NNX874
+""",
+            """\
+IN, OUT, SMALL = 6, 5, 2
+def base():
+    return nnx.Linear(IN, OUT, rngs=nnx.Rngs(0))
+def adapted(layer):
+    return nnx.LoRA(IN, OUT, SMALL, base_module=layer, rngs=nnx.Rngs(1))  # NNX874
+def build():
+    return adapted(base())
+""",
+            """\
 def drawn(shape, seed):
     first, second = jax.random.split(jax.random.key(seed))
     return jax.random.uniform(shape, first)  # NNX874
@@ -56,6 +84,40 @@ first, second = jax.random.split(0)  # NNX874
             "w = jnp.ones(3) / 3\ni = jax.random.choice(key, 3, (2,), w)  # NNX874\n",
         ),
         clean=(
+            """\
+def adapted(din, dout, lora_rank, rngs):
+    return nnx.LoRA(in_features=din, lora_rank=lora_rank, out_features=dout, rngs=rngs)
+adapted(3, 3, 2, nnx.Rngs(1))(x)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, size, rngs):
+        self.norm = nnx.GroupNorm(32, num_groups=None, group_size=size, rngs=rngs)
+Block(8, nnx.Rngs(0))
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs, size=None):
+        groups = 32 if size is None else None
+        self.norm = nnx.GroupNorm(64, groups, size, rngs=rngs)
+Block(nnx.Rngs(0)), Block(nnx.Rngs(0), 8)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs, size=None):
+        self.norm = nnx.GroupNorm(64, group_size=size, rngs=rngs)
+Block(nnx.Rngs(0))
+""",
+            """\
+def adapted(layer, rank, rngs):
+    return nnx.LoRA(layer.in_features, rank, layer.out_features, base_module=layer, rngs=rngs)
+adapted(model, 2, nnx.Rngs(1))(x)
+""",
+            """\
+def adapted(layer, rank, rngs):
+    return nnx.LoRA(3, out_features=3, lora_rank=rank, base_module=layer, rngs=rngs)
+adapted(model, 2, nnx.Rngs(1))(x)
+""",
             """\
 def drawn(key, shape):
     first, second, third = jax.random.split(key, 3)

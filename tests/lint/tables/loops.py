@@ -153,6 +153,29 @@ print(run)
     "NNX864": Cases(
         bad=(
             """\
+def run(cell, rows):
+    def body(h, row):
+        h, out = cell(h, row)
+        return out, h  # NNX864
+    return jax.lax.scan(body, jnp.zeros(2), rows)
+""",
+            """\
+class Decoder:
+    def step(self, state, token):
+        logits, state = self.advance(token, state)
+        return logits, state  # NNX864
+    def decode(self, tokens):
+        return jax.lax.scan(self.step, self.begin(), tokens)
+""",
+            """\
+def integrate(cell, rows):
+    def body(cell, memory, row):
+        memory, out = cell.step(memory, row)
+        return out, memory  # NNX864
+    scanned = nnx.scan(body, in_axes=(None, nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+    return scanned(cell, jnp.zeros(3), rows)
+""",
+            """\
 def body(c, v):
     return c + v  # NNX864
 jax.lax.scan(body, 0.0, x)
@@ -182,6 +205,46 @@ loop(body, jnp.zeros(2), x)
 """,
         ),
         clean=(
+            """\
+def cell(h, row):
+    return h + row, jnp.sum(h)
+def body(h, row):
+    h, out = cell(h, row)
+    return h, out
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+def cell(h, row):
+    return h + row, h * row
+def body(h, row):
+    h, after = cell(h, row)
+    out = h + after
+    return out, h
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+def advance(position, row):
+    return position + row, position * 2
+def body(position, row):
+    position, next_position = advance(position, row)
+    return next_position, position
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+def body(h, row):
+    h, out = h + row, h * 2
+    return out, h
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+@nnx.scan(in_axes=(0, nnx.Carry), out_axes=(0, nnx.Carry))
+def body(row, h):
+    h, out = split(h, row)
+    return out, h
+def split(h, row):
+    return h + row, h * row
+body(x, 0.0)
+""",
             "jax.lax.scan(lambda c, v: (c + v, None), 0.0, x)\n",
             """\
 def helper(c, v):
@@ -618,6 +681,48 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
     "NNX867": Cases(
         bad=(
             """\
+mesh = jax.make_mesh((1,), ("data",))
+rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+@functools.partial(jax.jit, in_shardings=(rows,))  # NNX867
+def added(v, w):
+    return v + w
+""",
+            """\
+mesh = jax.make_mesh((1,), ("data",))
+rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+def forward(net, v):
+    return net(v)
+run = nnx.jit(forward, in_shardings=(None, rows, rows))  # NNX867
+""",
+            """\
+mesh = jax.make_mesh((1,), ("data",))
+rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+@nnx.jit(out_shardings=(rows,))  # NNX867
+def forward(net, v):
+    return net(v)
+def run():
+    return forward(model, jnp.ones((2, 3)))
+""",
+            """\
+def scaled(v):
+    return jnp.tanh(v) * 2
+print(jax.vmap(scaled, out_axes=(0,))(x))  # NNX867
+""",
+            """\
+def both(v):
+    return v + 1, v * 2
+def run():
+    return nnx.vmap(both, in_axes=0, out_axes=(0, 0, 0))(x)  # NNX867
+""",
+            """\
+P = jax.sharding.PartitionSpec
+mesh = jax.make_mesh((1,), ("data",))
+@functools.partial(jax.shard_map, mesh=mesh, in_specs=(P("data"),), out_specs=(P("data"), P()))  # NNX867
+def part(v):
+    return v - v.mean()
+part(x)
+""",
+            """\
 def normed(v, stats):
     return (v - stats["mean"]) / stats["std"]
 def run(data):
@@ -732,6 +837,79 @@ y = g(x, b=1.0)  # NNX867
             "def run(p, v):\n    return g(p, v)  # NNX867\nrun(make(3, 2), jnp.ones((4, 3)))\n",
         ),
         clean=(
+            """\
+mesh = jax.make_mesh((1,), ("data",))
+rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+@functools.partial(jax.jit, in_shardings=(rows,))
+def added(v, w=1.0):
+    return v + w
+print(added(x), jax.jit(lambda v, w: v + w, in_shardings=rows)(x, x))
+""",
+            """\
+mesh = jax.make_mesh((1,), ("data",))
+rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+@functools.partial(jax.jit, in_shardings=(rows, rows), static_argnums=2)
+def power(v, w, n):
+    return (v + w) ** n
+print(power(x, x, 2))
+""",
+            """\
+mesh = jax.make_mesh((1,), ("data",))
+rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+@nnx.jit(out_shardings=rows)
+def forward(net, v):
+    return net(v)
+def run():
+    return forward(model, jnp.ones((2, 3)))
+run()
+""",
+            """\
+mesh = jax.make_mesh((1,), ("data",))
+rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+@functools.partial(jax.jit, out_shardings=(rows, None))
+def parts(v):
+    return jnp.frexp(v)
+parts(jnp.ones((2, 2)))
+""",
+            """\
+def both(v):
+    return v + 1, v * 2
+print(jax.vmap(both, out_axes=0)(x), jax.vmap(both, out_axes=(0, 0))(x))
+""",
+            """\
+def pair(v):
+    return v + 1, {"twice": v * 2}
+def given(v):
+    return pair(v)
+print(jax.vmap(given, out_axes=(0, 0))(x))
+""",
+            """\
+def loss(w, v):
+    return jnp.mean((v @ w) ** 2)
+per_row = jax.vmap(jax.value_and_grad(loss), in_axes=(None, 0), out_axes=(0, 0))
+both = jax.vmap(jax.grad(loss, argnums=(0, 1)), in_axes=(None, 0), out_axes=(0, 0))
+print(per_row(x, jnp.ones((2, 3))), both(x, jnp.ones((2, 3))))
+""",
+            """\
+@functools.partial(jax.vmap, out_axes=(0, 0))
+@jax.value_and_grad
+def energy(v):
+    return jnp.sum(v**2)
+print(energy(jnp.ones((2, 3))))
+""",
+            """\
+def single(v):
+    return (jnp.tanh(v),)
+print(jax.vmap(single, out_axes=(0,))(x))
+""",
+            """\
+P = jax.sharding.PartitionSpec
+mesh = jax.make_mesh((1,), ("data",))
+@functools.partial(jax.shard_map, mesh=mesh, in_specs=(P(),), out_specs=P())
+def part(v):
+    return v - 1
+part(x)
+""",
             """\
 params = {"w": jnp.ones((5, 2)), "b": jnp.zeros((2,))}
 rows = jax.random.normal(key, (12, 5))

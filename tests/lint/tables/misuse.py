@@ -595,6 +595,18 @@ Trainer().fit()
 """,
         ),
         clean=(
+            """\
+@partial(jax.jit, donate_argnums=0)
+def fill(loaded):
+    return jax.tree.map(lambda leaf: 2 * leaf, loaded)
+def main():
+    loaded = {"w": jnp.ones(3)}
+    state = fill(loaded)
+    if loaded is not None and isinstance(loaded, dict):
+        del loaded
+    return state
+print(main())
+""",
             _STATE
             + """\
 class Trainer:
@@ -1629,6 +1641,13 @@ def load(state, data):
         ),
         clean=(
             """\
+from flax import serialization
+params = {"w": x}
+data = serialization.to_bytes(params)
+print(len(data))
+serialization.from_bytes(params, data)
+""",
+            """\
 import tempfile
 import orbax.checkpoint as ocp
 folder = tempfile.mkdtemp() + "/"
@@ -2185,6 +2204,22 @@ g = jax.grad(loss)(x, x)
         ),
         clean=(
             """\
+def step(v):
+    norm = jnp.max(jnp.abs(v))
+    bound = jnp.where(norm > 0.0, 0.9 / norm, 1.0)
+    h = jnp.minimum(1.0, bound)
+    h = jax.lax.stop_gradient(jnp.maximum(h, 1e-3))
+    def moved(w):
+        return w + h
+    return moved(v * h).sum()
+print(jax.grad(step)(x))
+""",
+            """\
+def rate(v):
+    return jnp.where(v >= 1.0, jnp.power(v, 1.2), v).sum()
+print(jax.grad(rate)(x))
+""",
+            """\
 class Near:
     def __init__(self, idx):
         self.idx = idx
@@ -2199,6 +2234,20 @@ def energy(positions, near):
     rs = shell(jax.lax.stop_gradient(positions), near, z=0.5)
     return (positions * rs).sum()
 print(jax.grad(energy)(jnp.ones((3, 2)), Near(jnp.arange(3))))
+""",
+            """\
+@jax.custom_jvp
+def norm(v):
+    return jnp.sqrt(jnp.sum(v**2))
+@norm.defjvp
+def slope(primals, tangents):
+    (v,), (t,) = primals, tangents
+    n = norm(v)
+    return n, jnp.dot(v, t) / jnp.where(n > 0, n, 1.0)
+def unit(v):
+    n = norm(v)
+    return (v / jnp.where(n > 0, n, 1.0)).sum()
+print(jax.grad(unit)(jnp.zeros(3)))
 """,
             """\
 def ratio(t, s):

@@ -486,6 +486,37 @@ nnx.update(probe.body, mean)
     "NNX958": Cases(
         bad=(
             """\
+def advantages(rewards, values, next_values, terminated, truncated, gamma, lam):
+    done = jnp.logical_or(terminated, truncated)
+    def body(acc, t):
+        delta = rewards[t] + gamma * next_values[t] * (1 - done[t]) - values[t]  # NNX958
+        acc = delta + gamma * lam * (1 - done[t]) * acc
+        return acc, acc
+    return jax.lax.scan(body, jnp.zeros(()), jnp.arange(3), reverse=True)[1]
+print(advantages(x, x, x, jnp.zeros(3, bool), jnp.zeros(3, bool), 0.9, 0.8))
+""",
+            """\
+def advantages(rewards, values, next_values, terminated, truncated, gamma, lam):
+    done = terminated | truncated
+    def body(acc, step):
+        r, v, later, d = step
+        delta = r + gamma * later * (1.0 - d) - v  # NNX958
+        acc = delta + gamma * lam * (1.0 - d) * acc
+        return acc, acc
+    return jax.lax.scan(body, 0.0, (rewards, values, next_values, done * 1.0), reverse=True)[1]
+""",
+            """\
+def advantages(rewards, values, next_values, terminated, truncated, gamma, lam):
+    done = terminated | truncated
+    found, acc = [], 0.0
+    for t in reversed(range(3)):
+        going = 1.0 - done[t]
+        delta = rewards[t] + gamma * next_values[t] * going - values[t]  # NNX958
+        acc = delta + gamma * lam * going * acc
+        found.append(acc)
+    return found
+""",
+            """\
 def q_target(params, q, r, next_obs, terminated, truncated, gamma=0.99):
     done = terminated | truncated
     not_done = 1.0 - done.astype(jnp.float32)
@@ -516,6 +547,50 @@ def deltas(tr, values, next_values, gamma):
             "    return rewards + jnp.where(dones, 0.0, gamma * later)  # NNX958\n",
         ),
         clean=(
+            """\
+def advantages(rewards, values, next_values, terminated, truncated, gamma, lam):
+    done = jnp.logical_or(terminated, truncated)
+    def body(acc, t):
+        delta = rewards[t] + gamma * next_values[t] * (1 - terminated[t]) - values[t]
+        acc = delta + gamma * lam * (1 - done[t]) * acc
+        return acc, acc
+    return jax.lax.scan(body, jnp.zeros(()), jnp.arange(3), reverse=True)[1]
+print(advantages(x, x, x, jnp.zeros(3, bool), jnp.zeros(3, bool), 0.9, 0.8))
+""",
+            """\
+def advantages(rewards, values, next_values, terminated, truncated, gamma, lam):
+    done = jnp.logical_or(terminated, truncated)
+    def body(acc, t):
+        delta = rewards[t] + gamma * values[t + 1] * (1 - done[t]) - values[t]
+        acc = delta + gamma * lam * (1 - done[t]) * acc
+        return acc, acc
+    return jax.lax.scan(body, jnp.zeros(()), jnp.arange(3), reverse=True)[1]
+print(advantages(x, jnp.ones(4), x, jnp.zeros(3, bool), jnp.zeros(3, bool), 0.9, 0.8))
+""",
+            """\
+def advantages(rewards, values, last_value, terminated, truncated, gamma, lam):
+    done = jnp.logical_or(terminated, truncated)
+    def body(carry, step):
+        acc, later = carry
+        r, v, d = step
+        delta = r + gamma * later * (1.0 - d) - v
+        acc = delta + gamma * lam * (1.0 - d) * acc
+        return (acc, v), acc
+    return jax.lax.scan(body, (jnp.zeros(()), last_value), (rewards, values, done), reverse=True)[1]
+print(advantages(x, x, x[0], jnp.zeros(3, bool), jnp.zeros(3, bool), 0.9, 0.8))
+""",
+            """\
+def advantages(rewards, values, last, terminated, truncated, gamma, lam):
+    done = terminated | truncated
+    later = jnp.append(values[1:], last)
+    def body(acc, step):
+        r, v, nv, d = step
+        delta = r + gamma * nv * (1.0 - d) - v
+        acc = delta + gamma * lam * (1.0 - d) * acc
+        return acc, acc
+    return jax.lax.scan(body, 0.0, (rewards, values, later, done * 1.0), reverse=True)[1]
+print(advantages(x, x, x[0], jnp.zeros(3, bool), jnp.zeros(3, bool), 0.9, 0.8))
+""",
             """\
 def q_target(params, q, r, next_obs, terminated, truncated, gamma=0.99):
     done = terminated

@@ -354,6 +354,14 @@ scale = jax.jit(Scaler(2).apply)
         bad=(
             """\
 @jax.jit
+def scaled(v):
+    print("Running the model")
+    print(v)  # NNX803
+    return 2 * v
+scaled(x)
+""",
+            """\
+@jax.jit
 def f(v):
     total = v.sum()
     jax.debug.print("total {}".format(total))  # NNX803
@@ -430,6 +438,24 @@ def f(x):
             "jax.debug.print('{a}', a=x, b=x)  # NNX803\n",
         ),
         clean=(
+            """\
+@jax.jit
+def f(v, w):
+    print("Running f():")
+    print(f"  {v = }")
+    result = jnp.dot(v + 1, w + 1)
+    print(f"  {result = }")
+    return result
+print(f(x, x))
+""",
+            """\
+@jax.jit
+def scaled(v):
+    print("tracing")
+    print("got", v)
+    return 2 * v
+print(scaled(x))
+""",
             """\
 @jax.jit
 def f(v):
@@ -979,6 +1005,24 @@ def f(d, x):
     "NNX806": Cases(
         bad=(
             """\
+def timeit(function):
+    def wrapper(*args):
+        begin = time.perf_counter()  # NNX806
+        value = function(*args)
+        print(begin)
+        return value
+    return wrapper
+def doubled(v):
+    return 2 * v
+jax.jit(timeit(doubled))(x)
+""",
+            """\
+@jax.jit
+def stamped(x):
+    when = {"t": time.time()}  # NNX806
+    return x * when["t"]
+""",
+            """\
 @jax.jit
 def f(x):
     return x * random.random()  # NNX806
@@ -1045,6 +1089,54 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def train(x):
+    rate = {"since": time.time(), "steps": 0}
+    def report(step):
+        now = time.time()
+        print(step / max(now - rate["since"], 1e-9))
+        rate["since"] = now
+    for step in range(2):
+        jax.debug.callback(report, x.sum())
+        x = x * 2
+    return x
+print(train(x))
+""",
+            """\
+def timeit(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        begin = time.perf_counter()
+        value = function(*args)
+        print(time.perf_counter() - begin)
+        return value
+    return wrapper
+@timeit
+def apply_matrix(v):
+    return jnp.dot(jnp.eye(3), v)
+@timeit
+@jax.jit
+def batched(vs):
+    return jax.vmap(apply_matrix)(vs)
+print(apply_matrix(x), batched(jnp.ones((2, 3))))
+""",
+            """\
+@functools.cache
+def began():
+    return time.time()
+@jax.jit
+def step(v):
+    return v * began()
+step(x)
+""",
+            """\
+@jax.jit
+def step(v):
+    begin = time.time()
+    return v + 1
+step(x)
+""",
             """\
 from pathlib import Path
 class Notes:
@@ -1404,6 +1496,29 @@ def main():
 """,
         ),
         clean=(
+            """\
+from flax import linen
+from flax.training.train_state import TrainState
+net = linen.Dense(2)
+@jax.jit
+def evaluate(state, v):
+    return net.apply({"params": state.params}, v).sum()
+state = TrainState.create(apply_fn=net.apply, params=net.init(key, x)["params"], tx=optax.sgd(0.1))
+print(evaluate(state, x))
+net = linen.Dense(3)
+state = TrainState.create(apply_fn=net.apply, params=net.init(key, x)["params"], tx=optax.sgd(0.1))
+print(evaluate(state, x))
+""",
+            """\
+labels = list("abc")
+COUNT = len(labels)
+@jax.jit
+def spread(v):
+    return v / COUNT
+print(spread(x))
+COUNT = len(labels)
+print(spread(x))
+""",
             """\
 class Fixed:
     def __init__(self, rate, table):
@@ -2002,6 +2117,10 @@ jax.lax.scan(lambda c, v: (c, drop(v)), 0, jnp.ones((4, 3)))
     ),
     "NNX810": Cases(
         bad=(
+            "class Series:\n    def __init__(self, a):\n        self.a = a\n"
+            "    def scaled(self, other):\n        return np.asarray(other) * self.a  # NNX810\n"
+            "    def __call__(self, other):\n        return self.scaled(other)\n"
+            "f = Series(2.0)\nprint(jax.vmap(lambda v: f(v))(jnp.ones(3)))\n",
             """\
 class Kept:
     def add(self, chunk):
@@ -2056,6 +2175,60 @@ def f(x):
 """,
         ),
         clean=(
+            # an object of the class is no tracer, whatever its method gets in compiled code
+            "class Series:\n    def __init__(self, a):\n        self.a = a\n"
+            "    def composed(self, other):\n        return Series(np.asarray(other.a) + np.asarray(self.a))\n"
+            "    def __call__(self, other):\n        if isinstance(other, Series):\n"
+            "            return self.composed(other)\n        return self.a * other\n"
+            "f = Series(2.0)\nprint(jax.vmap(lambda v: f(v))(jnp.ones(3)), f(Series(1.0)).a)\n",
+            """\
+def softmax(v):
+    v = np.exp(v - v.max())
+    return v / v.sum()
+def weigh(v):
+    return softmax(v) * v
+print(weigh(np.ones(3)))
+@jax.jit
+def softmax(v):
+    v = jnp.exp(v - v.max())
+    return v / v.sum()
+@jax.jit
+def weigh(v):
+    return softmax(v) * v
+print(weigh(x))
+""",
+            """\
+def host(v):
+    return jnp.asarray(np.asarray(v) * 2)
+def late(v):
+    return host(v) if jax.core.is_concrete(v) else v * 2
+print(jax.jit(late)(x), late(x))
+""",
+            """\
+def host(v):
+    return jnp.asarray(np.asarray(v) * 2)
+def early(v):
+    if isinstance(v, jax.core.Tracer):
+        return v * 2
+    return host(v)
+def evaluate(v):
+    if not isinstance(v, jax.core.Tracer) and v.ndim == 1:
+        return host(v)
+    return early(v)
+print(jax.jit(evaluate)(x), evaluate(x))
+""",
+            """\
+def _is_jax_cosmo(c):
+    return hasattr(c, "at")
+def eta(c, z):
+    if not _is_jax_cosmo(c):
+        np.testing.assert_equal(np.sort(z), z)
+    return c * z
+@jax.jit
+def arrival(c, z):
+    return eta(c, z)
+print(arrival(x, x))
+""",
             """\
 class Kept:
     def add(self, chunk):

@@ -95,6 +95,35 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def noisy_feet(feet, key):
+    noisy = feet.at[0].add(jax.random.uniform(key, ()))
+    noisy = noisy.at[1].add(jax.random.uniform(key, ()))  # NNX830
+    return noisy
+noisy_feet(x, key)
+""",
+            """\
+def smooth(key, n, trig=False):
+    first = jax.random.normal(key, (n,))
+    c = first + 1.0
+    if trig:
+        return c
+    wider = jax.random.normal(key, (2 * n,))  # NNX830
+    return wider[:n] * c
+print(smooth(key, 3))
+""",
+            """\
+RNG_KEY = jax.random.key(7)
+def main():
+    data = jax.random.normal(RNG_KEY, (3,))
+    return data + 0.1 * jax.random.normal(RNG_KEY, (3,))  # NNX830
+""",
+            """\
+ANCHOR_KEY = jax.random.key(7)
+def main():
+    anchor = jax.random.normal(ANCHOR_KEY, (3,))
+    return anchor, jax.random.uniform(ANCHOR_KEY, (2, 3))  # NNX830
+""",
+            """\
 class NoiseCache:
     def __init__(self, k):
         self.k = k
@@ -303,6 +332,60 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def smooth(key, n, trig=False):
+    first = np.array(jax.random.normal(key, (n,)))
+    c = first + 1.0
+    c[0] = 2.0 * np.real(c[0])
+    both = np.concatenate([c[::-1], c])
+    if trig:
+        return jnp.array(both)
+    wider = np.array(jax.random.normal(key, (2 * n,)))
+    return jnp.array(wider[:n])
+print(smooth(key, 3))
+""",
+            """\
+ANCHOR_KEY = jax.random.key(7)
+def main(key):
+    anchor = jax.random.normal(ANCHOR_KEY, (3,))
+    points = jax.random.normal(key, (2, 3)).at[0].set(jax.random.normal(ANCHOR_KEY, (3,)))
+    return points - anchor
+print(main(key))
+""",
+            """\
+def null_transition(size):
+    key = jax.random.PRNGKey(0)
+    state = jax.random.normal(key, (size,))
+    action = jax.random.uniform(key, (size,))
+    return state, action, -666.0
+print(null_transition(3))
+""",
+            """\
+from flax import linen
+def main():
+    rng, init_rng = jax.random.split(jax.random.key(0))
+    net = linen.Dense(2)
+    example_images = jax.random.normal(rng, (2, 3))
+    variables = net.init(init_rng, example_images)
+    rng, apply_rng = jax.random.split(rng)
+    return net.apply(variables, example_images, rngs={"dropout": apply_rng})
+print(main())
+""",
+            """\
+def make(key, lazy_init=False):
+    return None if lazy_init else jax.random.normal(key, (3,))
+def main(key):
+    state = jax.random.normal(key, (2,))
+    return state, make(key, lazy_init=True)
+print(main(key))
+""",
+            """\
+def pair(seed):
+    first = jax.random.split(jax.random.split(seed)[0], 3)
+    second = jax.random.split(jax.random.split(seed)[1], 3)
+    return first, second
+print(pair(key))
+""",
             """\
 class KVCache:
     def __init__(self, k, v):
@@ -1024,6 +1107,15 @@ def step(drop, x):
         ),
         clean=(
             """\
+@jax.jit
+def one_step_noise(params, v):
+    noisy = v + 0.1 * jax.random.normal(jax.random.PRNGKey(367), v.shape)
+    return jnp.mean((params * noisy - v) ** 2)
+def evaluate_model(params, data):
+    return sum(one_step_noise(params, v) for v in data) / len(data)
+print(evaluate_model(x, batches))
+""",
+            """\
 class Noisy(nnx.Module):
     def __init__(self, rngs):
         self.first = nnx.Linear(3, 3, rngs=rngs)
@@ -1211,6 +1303,92 @@ for i in range(4):
             """\
 key, sub = jax.random.split(key)
 y = jax.random.normal(sub)
+""",
+        ),
+    ),
+    "NNX706": Cases(
+        bad=(
+            """\
+def noisy(grads, k):
+    keys = jax.random.split(k)
+    added = jax.tree.map(lambda g: g + jax.random.normal(keys[0], g.shape), grads)  # NNX706
+    return added, keys[1]
+print(noisy({"a": x, "b": x}, key))
+""",
+            """\
+def noisy(grads, k):
+    return jax.tree.map(lambda g: g + 0.1 * jax.random.normal(k, g.shape), grads)  # NNX706
+print(noisy({"a": x, "b": x}, key))
+""",
+            """\
+def noisy(grads, k, std):
+    def add(leaf):
+        return leaf + std * jax.random.normal(k, leaf.shape, leaf.dtype)
+    return jax.tree_util.tree_map(add, grads)  # NNX706
+print(noisy({"a": x, "b": x}, key, 0.1))
+""",
+            """\
+def add(leaf, k):
+    return leaf + jax.random.normal(k, leaf.shape)
+def noisy(grads, k):
+    return jax.tree.map(lambda g: add(g, k), grads)  # NNX706
+print(noisy({"a": x, "b": x}, key))
+""",
+            """\
+def dropped(k, leaf):
+    return jnp.where(jax.random.bernoulli(k, 0.5, leaf.shape), leaf, 0.0)
+def masked(grads, k):
+    return jax.tree.map(partial(dropped, k), grads)  # NNX706
+print(masked({"a": x, "b": x}, key))
+""",
+        ),
+        clean=(
+            """\
+def noisy(grads, k):
+    keys = dict(zip(sorted(grads), jax.random.split(k, len(grads))))
+    return {name: g + jax.random.normal(keys[name], g.shape) for name, g in grads.items()}
+print(noisy({"a": x, "b": x}, key))
+""",
+            """\
+def shuffled(leaf, k):
+    leaf = leaf.reshape(-1, *leaf.shape[2:])
+    return jax.random.permutation(k, leaf).reshape(2, -1, *leaf.shape[1:])
+def minibatches(transitions, k):
+    return jax.tree.map(lambda leaf: shuffled(leaf, k), transitions)  # the same order for all
+print(minibatches({"a": jnp.ones((2, 3)), "b": jnp.ones((2, 3, 4))}, key))
+""",
+            """\
+def noisy(grads, k):
+    leaves, treedef = jax.tree.flatten(grads)
+    keys = jax.tree.unflatten(treedef, list(jax.random.split(k, len(leaves))))
+    return jax.tree.map(lambda g, own: g + jax.random.normal(own, g.shape), grads, keys)
+print(noisy({"a": x, "b": x}, key))
+""",
+            """\
+def noisy(grads, k):
+    keys = iter(jax.random.split(k, 8))
+    return jax.tree.map(lambda g: g + jax.random.normal(next(keys), g.shape), grads)
+print(noisy({"a": x, "b": x}, key))
+""",
+            """\
+def noisy(grads, k):
+    def add(path, leaf):
+        own = jax.random.fold_in(k, sum(map(ord, jax.tree_util.keystr(path))))
+        return leaf + jax.random.normal(own, leaf.shape)
+    return jax.tree_util.tree_map_with_path(add, grads)
+print(noisy({"a": x, "b": x}, key))
+""",
+            """\
+def shapes_of(tree, k):
+    dummy_batch = jax.tree.map(lambda leaf: jax.random.normal(k, leaf.shape), tree)
+    return jax.tree.map(jnp.shape, dummy_batch)
+print(shapes_of({"a": x}, key))
+""",
+            """\
+def noisy(grads, k):
+    noise = jax.random.normal(k, (2, 3))
+    return jax.tree.map(lambda g: g + noise.mean(), grads)
+print(noisy({"a": x, "b": x}, key))
 """,
         ),
     ),

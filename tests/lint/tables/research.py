@@ -789,6 +789,17 @@ signed(x, jnp.exp)
     "NNX883": Cases(
         bad=(
             """\
+def eigen(v):
+    n = v.shape[-1]
+    spec = jax.ShapeDtypeStruct(shape=((n,), (n, n)), dtype=jnp.complex64)
+    return jax.pure_callback(np.linalg.eig, spec, v)  # NNX883
+""",
+            """\
+def both(v):
+    one, two = jnp.zeros(3), jnp.zeros((3, 3))
+    return jax.pure_callback(np.linalg.eigh, jax.ShapeDtypeStruct((one.shape, two.shape), v.dtype), v)  # NNX883
+""",
+            """\
 def picked(table, v):
     spec = v.shape + (table.shape[1],)
     return jax.pure_callback(lambda i: table[i], spec, v)  # NNX883
@@ -802,6 +813,26 @@ def ordered(v):
             "shape = x.shape\ny = jax.pure_callback(np.sin, shape, x)  # NNX883\n",
         ),
         clean=(
+            """\
+def eigen(v):
+    n = v.shape[-1]
+    spec = (jax.ShapeDtypeStruct((n,), jnp.float32), jax.ShapeDtypeStruct((n, n), jnp.float32))
+    return jax.pure_callback(lambda a: tuple(map(np.asarray, np.linalg.eigh(a))), spec, v)
+eigen(jnp.eye(3))
+""",
+            """\
+def stacked(v):
+    spec = jax.ShapeDtypeStruct((2, *v.shape), v.dtype)
+    return jax.pure_callback(lambda a: np.stack([a, a]), spec, v)
+stacked(x)
+""",
+            """\
+def named(v):
+    shapes = {"a": (3,), "b": (3, 3)}
+    spec = jax.tree.map(lambda s: jax.ShapeDtypeStruct(s, v.dtype), shapes, is_leaf=lambda s: isinstance(s, tuple))
+    return jax.pure_callback(lambda a: {"a": a, "b": np.outer(a, a)}, spec, v)
+named(x)
+""",
             """\
 def ordered(v):
     spec = jax.ShapeDtypeStruct(v.shape[:1] + (), v.dtype)

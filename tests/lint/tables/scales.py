@@ -1012,6 +1012,277 @@ print(step(x, 0.0 * x))
 """,
         ),
     ),
+    "NNX707": Cases(
+        bad=(
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas = 1.0 - betas
+alphas_cumprod = jnp.cumprod(alphas)
+
+before = jnp.concatenate([alphas_cumprod[:-1], jnp.ones(1)])  # NNX707
+print(betas * (1 - before) / (1 - alphas_cumprod))
+""",
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas = 1.0 - betas
+alphas_cumprod = jnp.cumprod(alphas)
+
+alphas_cumprod_prev = jnp.append(alphas_cumprod[1:], 1.0)  # NNX707
+print(betas * (1 - alphas_cumprod_prev) / (1 - alphas_cumprod))
+""",
+            """\
+class Schedule:
+    def __init__(self, betas):
+        self.alpha_bars = jnp.cumprod(1.0 - betas)
+        self.before = jnp.pad(self.alpha_bars[:-1], ((0, 1),), constant_values=1.0)  # NNX707
+print(Schedule(jnp.linspace(1e-4, 0.02, 10)).before)
+""",
+            """\
+betas = np.linspace(1e-4, 0.02, 10)
+ab = np.cumprod(1.0 - betas)
+ab_prev = np.concatenate([np.array([1.0]), ab[1:]])  # NNX707
+print(ab_prev)
+""",
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas = 1.0 - betas
+alphas_cumprod = jnp.cumprod(alphas)
+
+alphas_cumprod_prev = jnp.roll(alphas_cumprod, -1)  # NNX707
+print(alphas_cumprod_prev)
+""",
+        ),
+        clean=(
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas = 1.0 - betas
+alphas_cumprod = jnp.cumprod(alphas)
+
+before = jnp.concatenate([jnp.ones(1), alphas_cumprod[:-1]])
+print(betas * (1 - before) / (1 - alphas_cumprod))
+""",
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas = 1.0 - betas
+alphas_cumprod = jnp.cumprod(alphas)
+
+alphas_cumprod_prev = jnp.append(1.0, alphas_cumprod[:-1])
+print(betas * (1 - alphas_cumprod_prev) / (1 - alphas_cumprod))
+""",
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas = 1.0 - betas
+alphas_cumprod = jnp.cumprod(alphas)
+
+alphas_cumprod_prev = jnp.pad(alphas_cumprod[:-1], (1, 0), constant_values=1.0)
+alphas_cumprod_next = jnp.append(alphas_cumprod[1:], 0.0)
+print(alphas_cumprod_prev, alphas_cumprod_next, jnp.roll(alphas_cumprod, -1))
+""",
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas = 1.0 - betas
+alphas_cumprod = jnp.cumprod(alphas)
+
+alphas_cumprod_prev = jnp.roll(alphas_cumprod, 1).at[0].set(1.0)
+print(alphas_cumprod_prev)
+""",
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas = 1.0 - betas
+alphas_cumprod = jnp.cumprod(alphas)
+
+gates = jnp.append(x[:-1], 1.0)
+print(jnp.append(alphas_cumprod, 1.0), gates, jnp.pad(x[:-1], (0, 1), constant_values=1.0))
+""",
+            """\
+discounts = jnp.cumprod(0.9 * jnp.ones(4))
+print(jnp.append(discounts[:-1], 1.0))
+""",
+        ),
+    ),
+    "NNX708": Cases(
+        bad=(
+            """\
+def rate(step, warmup, total):
+    return jax.lax.cond(step >= warmup, lambda: 1.0 - step / (total - warmup), lambda: step / warmup)  # NNX708
+print(rate(20, 10, 100))
+""",
+            """\
+def rate(step, warmup_steps, total_steps, peak):
+    if step < warmup_steps:
+        return peak * step / warmup_steps
+    progress = step / (total_steps - warmup_steps)  # NNX708
+    return 0.5 * peak * (1 + math.cos(math.pi * progress))
+print([rate(n, 10, 100, 0.1) for n in (9, 10, 99)])
+""",
+            """\
+class Rate:
+    def __init__(self, peak, warmup, total):
+        self.peak, self.warmup, self.total = peak, warmup, total
+    def __call__(self, step):
+        step = jnp.asarray(step, jnp.float32)
+        rising = step / self.warmup
+        falling = jnp.cos(0.5 * jnp.pi * step / jnp.maximum(self.total - self.warmup, 1))  # NNX708
+        return self.peak * jnp.where(step < self.warmup, rising, falling)
+print(Rate(0.1, 10, 100)(20))
+""",
+            """\
+def rate(step, warmup, total):
+    fraction = jnp.clip(step / (total - warmup), 0.0, 1.0)  # NNX708
+    return jnp.where(step < warmup, step / warmup, 1.0 - fraction)
+print(rate(20, 10, 100))
+""",
+            """\
+WARMUP, TOTAL = 10, 100
+def rate(step):
+    left = TOTAL - WARMUP
+    falling = 0.5 * (1 + jnp.cos(jnp.pi * step / left))  # NNX708
+    return jnp.where(step >= WARMUP, falling, step / WARMUP)
+print(rate(20))
+""",
+        ),
+        clean=(
+            """\
+def rate(step, warmup, total):
+    going = step < warmup
+    step = step - warmup
+    return jax.lax.cond(going, lambda: 0.0, lambda: 1.0 - step / (total - warmup))
+print(rate(20, 10, 100))
+""",
+            """\
+def rate(step, warmup, total):
+    return jax.lax.cond(step < warmup, lambda: step / warmup, lambda: 1.0 - (step - warmup) / (total - warmup))
+print(rate(20, 10, 100))
+""",
+            """\
+def rate(step, warmup_steps, total_steps, peak):
+    if step < warmup_steps:
+        return peak * step / warmup_steps
+    progress = (step - warmup_steps) / (total_steps - warmup_steps)
+    return 0.5 * peak * (1 + math.cos(math.pi * progress))
+print([rate(n, 10, 100, 0.1) for n in (9, 10, 99)])
+""",
+            """\
+def rate(step, warmup, total):
+    return jnp.where(step < warmup, step / warmup, (total - step) / (total - warmup))
+print(rate(20, 10, 100))
+""",
+            """\
+def rate(step, warmup, total):
+    if step < warmup:
+        return step / warmup
+    step = step - warmup
+    return 1.0 - step / (total - warmup)
+print(rate(20, 10, 100))
+""",
+            """\
+def falling(step, warmup, total):
+    return jnp.cos(jnp.pi * step / (total - warmup))
+print(falling(0, 10, 100))
+""",
+            """\
+def rate(step, warmup, total):
+    after = jnp.maximum(step - warmup, 0)
+    return jnp.where(step < warmup, step / warmup, 1 - after / (total - warmup))
+print(rate(20, 10, 100))
+""",
+            """\
+def rate(step, warmup, total):
+    return jnp.where(step < warmup, step / warmup, 1 - step / total)
+print(rate(20, 10, 100))
+""",
+        ),
+    ),
+    "NNX709": Cases(
+        bad=(
+            """\
+def sample(seed, probs, n, beta):
+    rng = np.random.default_rng(seed)
+    index = rng.choice(n, 4, p=probs)
+    return index, probs[index] ** -beta  # NNX709
+print(sample(0, np.full(10, 0.1), 10, 0.4))
+""",
+            """\
+def sample(k, probs, n, beta):
+    index = jax.random.choice(k, n, (4,), p=probs)
+    p = probs[index]
+    return index, 1.0 / p**beta  # NNX709
+print(sample(key, jnp.full(10, 0.1), 10, 0.4))
+""",
+            """\
+class Replay:
+    def __init__(self, size, beta=0.4):
+        self.size, self.beta = size, beta
+        self.priorities = jnp.ones(size)
+    def sample(self, k, batch):
+        probs = self.priorities / self.priorities.sum()
+        index = jax.random.choice(k, self.size, (batch,), p=probs)
+        weights = probs[index] ** (-self.beta)  # NNX709
+        return index, weights
+print(Replay(10).sample(key, 4))
+""",
+            """\
+def sample(probs, n):
+    index = np.random.choice(n, 4, p=probs)
+    return index, jnp.power(jnp.take(probs, index), -0.4)  # NNX709
+print(sample(np.full(10, 0.1), 10))
+""",
+            """\
+def sample(k, probs, n, beta):
+    index = jax.random.choice(k, n, (4,), True, probs)
+    return index, (1.0 / probs[index]) ** beta  # NNX709
+print(sample(key, jnp.full(10, 0.1), 10, 0.4))
+""",
+        ),
+        clean=(
+            """\
+def sample(seed, probs, n, beta):
+    rng = np.random.default_rng(seed)
+    index = rng.choice(n, 4, p=probs)
+    weights = (n * probs[index]) ** -beta
+    return index, weights
+print(sample(0, np.full(10, 0.1), 10, 0.4))
+""",
+            """\
+def sample(k, probs, n, beta):
+    index = jax.random.choice(k, n, (4,), p=probs)
+    return index, (n * probs[index]) ** -beta
+print(sample(key, jnp.full(10, 0.1), 10, 0.4))
+""",
+            """\
+def sample(k, probs, n, beta):
+    index = jax.random.choice(k, n, (4,), p=probs)
+    weights = probs[index] ** -beta
+    return index, weights / weights.max()
+print(sample(key, jnp.full(10, 0.1), 10, 0.4))
+""",
+            """\
+def sample(k, probs, n, beta):
+    index = jax.random.choice(k, n, (4,), p=probs)
+    return index, (1.0 / (n * probs[index])) ** beta
+print(sample(key, jnp.full(10, 0.1), 10, 0.4))
+""",
+            """\
+def estimate(k, probs, values, n):
+    index = jax.random.choice(k, n, (4,), p=probs)
+    return jnp.mean(values[index] / probs[index])
+print(estimate(key, jnp.full(10, 0.1), jnp.ones(10), 10))
+""",
+            """\
+def scaled(k, probs, degrees, n, beta):
+    index = jax.random.choice(k, n, (4,), p=probs)
+    return degrees[index] ** -beta
+print(scaled(key, jnp.full(10, 0.1), jnp.ones(10), 10, 0.4))
+""",
+            """\
+def sample(k, priorities, n, alpha):
+    probs = priorities**alpha
+    probs = probs / probs.sum()
+    return jax.random.choice(k, n, (4,), p=probs)
+print(sample(key, jnp.ones(10), 10, 0.6))
+""",
+        ),
+    ),
     "NNX999": Cases(
         bad=(
             """\

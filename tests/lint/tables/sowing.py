@@ -112,6 +112,39 @@ for data in (x, 2 * x):
     y = net(data)
     print(sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate))))  # NNX793
 """,
+            # the first of the values in a state, by the name
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    seen = nnx.state(net, nnx.Intermediate)
+    print(seen["last"]["openness"].get_value()[0])  # NNX793
+""",
+            _GATED
+            + """\
+net = Gated(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(nnx.state(net, nnx.Intermediate)["openness"].value[0])  # NNX793
+""",
+            _GATED
+            + """\
+net = Gated(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(jax.tree.leaves(nnx.state(net, nnx.Intermediate))[0])  # NNX793
+""",
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+def opened(net):
+    sown = nnx.state(net, nnx.Intermediate)
+    return sown.first.openness[0]  # NNX793
+for data in (x, 2 * x):
+    y = net(data)
+    print(opened(net))
+""",
             # a Variable of its own
             _program(
                 "sum(jax.tree.leaves(nnx.state(net, Loss)))  # NNX793",
@@ -120,6 +153,46 @@ for data in (x, 2 * x):
         ),
         clean=(
             _program("sum(jax.tree.leaves(nnx.pop(net, nnx.Intermediate)))", model=_GATED, step=_EAGER, loop=_PLAIN),
+            # the last of the values
+            _GATED
+            + """\
+net = Gated(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(nnx.state(net, nnx.Intermediate)["openness"].value[-1])
+""",
+            _GATED
+            + """\
+net = Gated(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(jax.tree.leaves(nnx.state(net, nnx.Intermediate))[-1])
+""",
+            _GATED
+            + """\
+net = Gated(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(jax.tree.leaves(nnx.pop(net, nnx.Intermediate))[0])
+""",
+            # once, behind the loop
+            _GATED
+            + """\
+net = Gated(nnx.Rngs(0))
+y = net(x)
+seen = nnx.state(net, nnx.Intermediate)
+for data in (x, 2 * x):
+    print(seen["openness"].value[0] * data)
+""",
+            # taken away as it is read
+            _GATED
+            + """\
+net = Gated(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    seen = nnx.pop(net, nnx.Intermediate)
+    print(seen["openness"].value[0])
+""",
             # taken away later
             _program(
                 "sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))",

@@ -488,6 +488,28 @@ for i in range(3):
     "NNX907": Cases(
         bad=(
             """\
+import timeit
+f = jax.jit(lambda v: v @ v)
+f(x).block_until_ready()
+print(timeit.timeit(lambda: f(x), number=5))  # NNX907
+""",
+            """\
+from timeit import repeat
+f = jax.jit(lambda v: v @ v)
+def run():
+    f(x)
+print(min(repeat(run, number=1, repeat=3)))  # NNX907
+""",
+            """\
+import timeit
+@jax.jit
+def f(v):
+    return v @ v
+def squared(v):
+    return f(v)
+print(timeit.Timer(lambda: squared(x)).timeit(3))  # NNX907
+""",
+            """\
 square = jax.jit(lambda v: v * v)
 def bench(v):
     t0 = time.time()
@@ -570,6 +592,29 @@ print(time.time() - begin)  # NNX907
 """,
         ),
         clean=(
+            """\
+import timeit
+f = jax.jit(lambda v: v @ v)
+def waited():
+    return f(x).block_until_ready()
+print(timeit.timeit(waited, number=2) > 0)
+""",
+            """\
+import timeit
+f = jax.jit(lambda v: v @ v)
+print(timeit.timeit(lambda: jax.block_until_ready(f(x)), number=2) > 0)
+print(timeit.timeit(lambda: float(f(x)), number=2) > 0)
+""",
+            """\
+import timeit
+print(timeit.timeit(lambda: sum(range(10)), number=2) > 0)
+""",
+            """\
+import timeit
+f = jax.jit(lambda v: v @ v)
+dispatch = timeit.timeit(lambda: f(x), number=2)
+print(dispatch > 0)
+""",
             """\
 import io
 import pickle

@@ -149,6 +149,23 @@ def f(x):
         ),
         clean=(
             """\
+def checked(v, grid=None):
+    if grid is None and jnp.any(v < 0):
+        raise ValueError
+    return v * 2
+def fluxes(v, grid=None):
+    traced = grid is not None
+    def one(v, t):
+        return checked(v, grid=grid) + t, None
+    if traced:
+        v, _ = jax.lax.scan(one, v, jnp.arange(3.0))
+    else:
+        for t in range(3):
+            v, _ = one(v, t)
+    return v
+print(fluxes(x), fluxes(x, (3,)))
+""",
+            """\
 class Stack(nnx.Module):
     def __init__(self):
         self.first = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
@@ -715,6 +732,19 @@ def f(x, parts):
         ),
         clean=(
             """\
+def compiled(**options):
+    def wrapper(f):
+        return functools.wraps(f)(jax.jit(f, **options))
+    return wrapper
+@compiled(static_argnames=["n"])
+def padded(v, n):
+    low = n - v.shape[0]
+    if low < 0:
+        v = v[abs(low):]
+    return v
+print(padded(x, 2))
+""",
+            """\
 @jax.jit
 def drawn(key, v):
     one, other = jax.random.split(key)
@@ -978,6 +1008,15 @@ def f(x, counts):
     "NNX826": Cases(
         bad=(
             """\
+@partial(jax.jit, static_argnames=("beta",))
+def inner(v, beta):
+    return v * beta
+@partial(jax.jit, static_argnames=("beta",))
+def outer(v, beta):
+    return inner(v, beta)
+outer(x, jnp.ones(()))  # NNX826
+""",
+            """\
 import json
 @partial(jax.jit, static_argnames="shape")
 def f(x, shape):
@@ -1096,6 +1135,15 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+@partial(jax.jit, static_argnames=("beta",))
+def inner(v, beta):
+    return v * beta
+@partial(jax.jit, static_argnames=("beta",))
+def outer(v, beta):
+    return inner(v, beta)
+print(outer(x, 2.0), outer(x, beta=1.0))
+""",
             """\
 class Listener:
     def __init__(self):
@@ -1252,6 +1300,31 @@ f(x, tuple([0]))
     "NNX827": Cases(
         bad=(
             """\
+class Codec(nnx.Module):
+    def __init__(self, rngs):
+        self.encoder = nnx.Linear(3, 3, rngs=rngs)
+        self.decoder = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, x):
+        return self.decoder(self.encoder(x))
+@partial(jax.jit, static_argnames=("codec",))  # NNX827
+def loss(params, x, codec: Codec):
+    nnx.update(codec.decoder, params)
+    return jnp.mean((codec(x) - x) ** 2)
+codec = Codec(nnx.Rngs(0))
+loss(nnx.state(codec.decoder), x, codec)
+""",
+            """\
+@partial(jax.jit, static_argnames=("judge",))  # NNX827
+def score(x, judge: nnx.Linear):
+    return judge(x).sum()
+def main():
+    judge = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    first = score(x, judge)
+    nnx.update(judge, nnx.state(nnx.Linear(3, 3, rngs=nnx.Rngs(1))))
+    return first, score(x, judge=judge)
+main()
+""",
+            """\
 @partial(jax.jit, static_argnames=["model"])  # NNX827
 def predict(model: nnx.Module, x):
     return model(x)
@@ -1277,6 +1350,29 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Judge:
+    def __init__(self, scale):
+        self.scale = scale
+    def __call__(self, x):
+        return self.scale * x.sum()
+@partial(jax.jit, static_argnames=("judge",))
+def score(x, judge: Judge):
+    return judge(x)
+print(score(x, judge=Judge(2.0)))
+""",
+            """\
+@partial(jax.jit, static_argnames=("judge",))
+def score(x, judge: nnx.Linear):
+    return judge(x).sum()
+@partial(jax.jit, static_argnums=0)
+def twice(judge: nnx.Linear, x):
+    return judge(judge(x))
+def main():
+    judge = nnx.Linear(3, 3, rngs=nnx.Rngs(0))  # nothing trains it
+    return score(x, judge), score(x, judge=judge), twice(judge, x)
+print(main())
+""",
             """\
 @nnx.jit
 def predict(model: nnx.Module, x):

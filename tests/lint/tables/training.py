@@ -95,6 +95,26 @@ CASES = {
     "NNX787": Cases(
         bad=(
             """\
+def local(w, v):
+    return jnp.sum((v @ w) ** 2)
+def step(w, v):
+    def loss(w):
+        return jax.lax.psum(local(w, v), "i")
+    grads = jax.grad(loss)(w)
+    return jax.lax.psum(grads, "i")  # NNX787
+print(jax.pmap(step, axis_name="i", in_axes=(None, 0))(x, jnp.ones((1, 2, 3))))
+""",
+            """\
+def loss(w, v):
+    value = jnp.mean((v @ w) ** 2)
+    return jax.lax.pmean(value, axis_name="i")
+def step(w, v):
+    value, grads = jax.value_and_grad(loss)(w, v)
+    grads = jax.tree.map(lambda g: jax.lax.psum(g, "i"), grads)  # NNX787
+    return value, grads
+print(jax.pmap(step, axis_name="i", in_axes=(None, 0))(x, jnp.ones((1, 2, 3))))
+""",
+            """\
 from jax.sharding import PartitionSpec as P
 def average(tree, axis):
     return jax.lax.pmean(tree, axis)
@@ -173,6 +193,30 @@ f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
 """,
         ),
         clean=(
+            """\
+def loss(w, v):
+    return jnp.sum((v @ w) ** 2)
+def step(w, v):
+    value, grads = jax.value_and_grad(loss)(w, v)
+    return jax.lax.psum(value, "i"), jax.lax.psum(grads, "i")
+print(jax.pmap(step, axis_name="i", in_axes=(None, 0))(x, jnp.ones((1, 2, 3))))
+""",
+            """\
+def loss(w, v):
+    return jax.lax.pmean(jnp.mean((v @ w) ** 2), axis_name="i")
+def step(w, v):
+    value, grads = jax.value_and_grad(loss)(w, v)
+    return value, jax.lax.pmean(grads, "i")
+print(jax.pmap(step, axis_name="i", in_axes=(None, 0))(x, jnp.ones((1, 2, 3))))
+""",
+            """\
+def loss(w, v):
+    return jax.lax.psum(jnp.sum((v @ w) ** 2), axis_name="i")
+def step(w, v):
+    value, grads = jax.value_and_grad(loss)(w, v)
+    return value, jax.lax.pmean(grads, "i")
+print(jax.pmap(step, axis_name="i", in_axes=(None, 0))(x, jnp.ones((1, 2, 3))))
+""",
             """\
 from jax.sharding import PartitionSpec as P
 def average(tree, axis):

@@ -611,8 +611,8 @@ print(y)
             "shapes = {'w': (3, 4), 'b': (4,)}\nzeros = jax.tree.map(jnp.zeros, shapes)  # NNX746\n",
             "def shapes(n, m):\n    return {'in': {'w': (n, m), 'b': (m,)}, 'scale': ()}\n"
             "ones = jax.tree.map(lambda s: jnp.ones(s, jnp.float32), shapes(2, 3))  # NNX746\n",
-            "SHAPES = {'w': (3, 4), 'v': (4, 2)}\ndef draw(shape):\n    return jax.random.normal(key, shape)\n"
-            "params = jax.tree.map(draw, SHAPES)  # NNX746\n",
+            "SHAPES = {'w': (3, 4), 'v': (4, 2)}\ndef filled(shape):\n    return jnp.full(shape, 0.5)\n"
+            "params = jax.tree.map(filled, SHAPES)  # NNX746\n",
             "def spec(s):\n    return jax.ShapeDtypeStruct(s, jnp.float32)\n"
             "specs = jax.tree.map(spec, {'w': (3, 4), 'b': (4,)})  # NNX746\n",
             "ranks = jax.tree.map(lambda s: len(s), {'w': (3, 4), 'v': (4, 5)})  # NNX746\n",
@@ -815,6 +815,15 @@ y = Up(2.0)
         ),
         clean=(
             """\
+@np.vectorize
+def sign(m):
+    fac = 1
+    if m < 0:
+        fac = -1
+    return fac
+print(sign(jnp.arange(-2, 3)))
+""",
+            """\
 def solve(rs, limit):
     norms = jnp.ones_like(rs, shape=limit + 1)
     def going(carry):
@@ -1010,6 +1019,36 @@ print(frame.loc[:half])
         bad=(
             """\
 def loss(w):
+    logits = w * x
+    return jnp.log(jnp.sum(jnp.exp(logits))) - logits[0]  # NNX988
+print(jax.grad(loss)(x))
+""",
+            """\
+def log_probs(w, v):
+    hidden = jnp.tanh(v @ w)
+    logits = hidden @ w
+    total = jnp.exp(logits).sum(axis=-1, keepdims=True)
+    return logits - jnp.log(total)  # NNX988
+def loss(w, v, label):
+    return -jnp.mean(label * log_probs(w, v))
+print(jax.value_and_grad(loss)(jnp.eye(3), jnp.ones((2, 3)), 1.0)[0])
+""",
+            """\
+def softmax(v):
+    e = jnp.exp(v)
+    return e / jnp.sum(e, axis=-1, keepdims=True)
+def loss(w):
+    return -jnp.log(softmax(w * x))[0]  # NNX988
+print(jax.grad(loss)(x))
+""",
+            """\
+def loss(w, t):
+    p = 1.0 / (1.0 + jnp.exp(-jnp.vdot(w, x)))
+    return -t * jnp.log(p)  # NNX988
+print(jax.grad(loss)(x, 1.0))
+""",
+            """\
+def loss(w):
     p = jax.nn.softmax(w * x)
     return -jnp.log(p[0])  # NNX988
 print(jax.grad(loss)(x))
@@ -1041,6 +1080,45 @@ print(jax.grad(loss)(x, 1.0))
 """,
         ),
         clean=(
+            """\
+def loss(w):
+    logits = w * x
+    return jax.nn.logsumexp(logits) - logits[0]
+print(jax.grad(loss)(x))
+""",
+            """\
+def loss(w):
+    logits = w * x
+    logits = logits - logits.max()
+    return jnp.log(jnp.sum(jnp.exp(logits))) - logits[0]
+print(jax.grad(loss)(x))
+""",
+            """\
+def loss(w):
+    unit = w / jnp.linalg.norm(w)
+    logits = unit * x / 0.5
+    return jnp.log(jnp.sum(jnp.exp(logits))) - logits[0]
+print(jax.grad(loss)(x))
+""",
+            """\
+def loss(w):
+    logits = jnp.tanh(w * x)
+    return jnp.log(jnp.sum(jnp.exp(logits))) - logits[0]
+print(jax.grad(loss)(x))
+""",
+            """\
+def energy(w, v):
+    return jnp.log(jnp.sum(jnp.exp(w * v)))
+print(jax.grad(energy)(x, x))
+""",
+            """\
+def softmax(v):
+    e = jnp.exp(v)
+    return e / jnp.sum(e, axis=-1, keepdims=True)
+def loss(w):
+    return -jnp.log(softmax(w * x) + 1e-9)[0]
+print(jax.grad(loss)(x))
+""",
             """\
 def loss(w):
     return -jax.nn.log_softmax(w * x)[0]
@@ -1690,6 +1768,15 @@ print(f(2, 3))
     "NNX771": Cases(
         bad=(
             """\
+from flax import struct
+class Agent(struct.PyTreeNode):
+    entropy: float | None = None
+    def prepare(self):
+        if self.entropy is None:
+            self.entropy = -3.0  # NNX771
+        return self.entropy
+""",
+            """\
 from flax.training.train_state import TrainState
 class State(TrainState):
     batch_stats: dict = None
@@ -1735,6 +1822,19 @@ class Other(Spec):
             "s = TrainState.create(apply_fn=None, params={}, tx=optax.sgd(0.1))\ns.step = 1  # NNX771\n",
         ),
         clean=(
+            """\
+from flax import struct
+class Agent(struct.PyTreeNode):
+    ratio: float = 0.5
+    @property
+    def entropy(self):
+        return -self.ratio * 3
+    def prepare(self):
+        if self.entropy is None:
+            self.entropy = -3.0
+        return self.entropy
+print(Agent().prepare())
+""",
             """\
 from flax.training.train_state import TrainState
 def load(state: TrainState, params):
