@@ -13,34 +13,39 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Indexed
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.carried_dict import changed_in_place
 from codemods.nnx.lint.carried_keys import carried_keys
 from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, warmed_up, weak_round
 from codemods.nnx.lint.conditions import apart, opposed, told_by_value
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.key_of_state import kept_in_states
-from codemods.nnx.lint.keys import SAME, Use, binds, kept, uses, varies
+from codemods.nnx.lint.key_rounds import ORDERED, ORDERS, drawn_into, handed_on, in_each_round, parts_of_rounds, repeats
+from codemods.nnx.lint.keys import SAME, Use, uses, varies
 from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts, in_smoke_test
 from codemods.nnx.lint.lost_draws import lost_in_try
 from codemods.nnx.lint.meant import documented_same, same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import in_test, kinds_of
-from codemods.nnx.lint.syntax import argument, constant, inside, names_in
-from codemods.nnx.lint.unread import given_names, unread
+from codemods.nnx.lint.syntax import argument, constant, inside
+from codemods.nnx.lint.useless_draws import (
+    forgotten,
+    loaded_over,
+    made_lazily,
+    of_no_elements,
+    overwritten,
+    placeholder,
+    thrown_away,
+    tries_out,
+)
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Class, Const, Free, Item, Loop, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Class, Const, Free, Item, Loop, Param, Value
 
-_ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
-_ORDERED = {"choice": "a", "permutation": "x", "shuffle": "x"}  # the parameter that takes what is put into an order
-_ORDERS = frozenset(_ORDERED)
 _PLACES = frozenset({"permutation", "choice", "randint"})
 _HELPERS = 3  # how many functions deep a key is followed that picks orders
 _TIMING = pattern(r"_*(bench|timeit|autotune)")
 _CLOCKS = frozenset({"perf_counter", "perf_counter_ns", "timer", "default_timer"})
 _BENCH = pattern(r"(^|_)bench")
-_BEGINNING = pattern(r"(^|_)(reset|respawn)(_|$)")  # functions that begin another episode
 _FITTING = pattern(r"train|update|optimi[sz]er|adam|sgd|fit|loss|grad|learn")
 _LEARNING = pattern(r"train|step|update|optimi[sz]er|adam|sgd|fit|loss|rollout")
 _HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
@@ -97,7 +102,7 @@ def reuses(context: Context) -> list[Reuse]:
     places += _resets_of_any(context, {place.node for place in places})
     told = {place.node for place in places}
     for use in carried_keys(context):
-        if use.event.node not in told and not _thrown(use) and not _timed(context, use.event.scope):
+        if use.event.node not in told and not thrown_away(use) and not _timed(context, use.event.scope):
             message = f"`{_text(use)}` is split again in the next round after numbers were drawn from it"
             help = "draw from the other part: key, subkey = jax.random.split(key)"
             places.append(Reuse(use.event.scope, use.event.node, message, help))
@@ -122,7 +127,7 @@ def _resets_of_any(context: Context, told: set[ast.AST]) -> Iterator[Reuse]:
         if not isinstance(key, Free) or not isinstance(event.value.callee, Attr):
             continue
         use = Use(event, key, "reset", event.node.args[0], helper=True)
-        if not _in_each_round(context, use) or kinds_of(context, key, event.scope) != {Kind.KEY}:
+        if not in_each_round(context, use) or kinds_of(context, key, event.scope) != {Kind.KEY}:
             continue
         methods = [cls.methods["reset"] for m in context.project.modules for cls in m.classes if "reset" in cls.methods]
         firsts = [list(method.params.values())[1:2] for method in methods]
@@ -184,7 +189,7 @@ def _of_key(
 ) -> Iterator[Reuse]:
     """Yield the uses of a key that was used before, or in the round before."""
     for index, use in enumerate(found):
-        if (use.helper and (_meant(context, use) or _template(context, use))) or _said(context, use, found[:index]):
+        if (use.helper and (_meant(context, use) or loaded_over(context, use))) or _said(context, use, found[:index]):
             continue
         if use.masks and _timed(context, scope):
             continue
@@ -206,16 +211,16 @@ def _of_key(
                 weak=meant_pair(context, earlier, use),
             )
             continue
-        loops = [loop for loop in use.event.loops if _repeats(context, use, loop)]
+        loops = [loop for loop in use.event.loops if repeats(context, use, loop)]
         if loops and ((not use.helper and _timed(context, scope)) or any(map(warmed_up, loops))):
             continue
-        if loops and (parts := _parts_of_rounds(use, loops)) is not None:
+        if loops and (parts := parts_of_rounds(use, loops)) is not None:
             if parts:
                 yield Reuse(scope, use.event.node, parts, "split the key into as many as there are rounds")
             continue
         if _unread_parts(use) or _begins_cache(context, use):
             continue
-        if loops or _in_each_round(context, use) or _handed_on(context, use):
+        if loops or in_each_round(context, use) or handed_on(context, use):
             yield Reuse(
                 scope,
                 use.event.node,
@@ -326,7 +331,7 @@ def _split_next(found: list[Use], every: dict[tuple[Scope, Value], list[Use]]) -
         if key.again is not None and key.again is not key:
             for other in every.get((use.event.scope, key.again), ()):
                 if key.node in other.event.loops and not other.helper and last(other.name) != "split":
-                    if not _thrown(other):
+                    if not thrown_away(other):
                         return other
     return None
 
@@ -427,7 +432,7 @@ def _orders_alone(context: Context, use: Use, depth: int = 0) -> bool:
         and all(
             _orders_alone(context, one, depth + 1)
             if one.helper
-            else last(one.name) in _ORDERS and _of_array(context, one)
+            else last(one.name) in ORDERS and _of_array(context, one)
             for one in own
         )
     )
@@ -590,247 +595,23 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         opposed(first, ((guard, "orelse"),), body) for guard in context.bodies.behind(two.event.node, two.event.scope)
     ):
         return False  # the function has ended where the first is reached
-    if _unread(context, one, two, paths) or lost_in_try(context, one, two, paths):
+    if overwritten(context, one, two, paths) or lost_in_try(context, one, two, paths):
         return False
-    if _thrown(one) or _thrown(two):
+    if thrown_away(one) or thrown_away(two):
         return False
-    if _forgotten(context, one) or _forgotten(context, two) or _empty(one) or _empty(two):
+    if forgotten(context, one) or forgotten(context, two) or of_no_elements(one) or of_no_elements(two):
         return False
-    if _example(context, one) or _example(context, two) or _made_up(one, two) or _twins(one, two):
+    if tries_out(context, one) or tries_out(context, two) or _made_up(one, two) or _twins(one, two):
         return False
-    if _parted(one, two) or _shared_constant(one, two) or _placeholder(one):
+    if _parted(one, two) or _shared_constant(one, two) or placeholder(one):
         return False
-    if _lazy(one) or _lazy(two):
+    if made_lazily(one) or made_lazily(two):
         return False
     if any(for_shapes_alone(context, use) or ignored_parts(context, use) for use in (one, two)):
         return False
     if in_smoke_test(context, two):
         return False
     return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two))
-
-
-def _unread(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]) -> bool:
-    """Say whether nothing reads the numbers of the first draw on a way that comes to the second one."""
-    scope, statement = one.event.scope, one.event.statement
-    if scope.function is None or one.event.loops or two.event.loops or one.helper:
-        return False
-    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement is two.event.statement:
-        return False
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        return False
-    names, followed = [targets[0].id], {targets[0].id}
-    while names:
-        made = _read_into(context, one, two, names.pop(), paths)
-        if made is None or len(followed | made) > _VARIABLES:
-            return False
-        names += made - followed
-        followed |= made
-    return True
-
-
-_VARIABLES = 8  # through how many of them what is drawn is followed
-
-
-def _read_into(
-    context: Context, one: Use, two: Use, name: str, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
-) -> set[str] | None:
-    """Return the variables that are made of one of the first draw on a way that comes to the second one; None if
-    anything else reads it there."""
-    scope, statement, second = one.event.scope, one.event.statement, two.event.statement
-    assert scope.function is not None
-    end = statement.end_lineno or statement.lineno
-    own = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == name]
-    reads = [n for n in ast.walk(scope.function.node) if isinstance(n, ast.Name) and n.id == name]
-    if len(reads) != len(own):
-        return None  # an inner function reads it
-    again = (  # the second draw, or what comes before it, gives the name another value
-        isinstance(second, ast.Assign | ast.AnnAssign)
-        and any(isinstance(t, ast.Name) and t.id == name for t in _targets(second))
-        and not any(isinstance(block, ast.Try) for block, _ in paths.get(two.event.node, ()))
-    )
-    made: set[str] = set()
-    for node in own:
-        if not isinstance(node.ctx, ast.Load) or node.lineno <= end:
-            continue
-        if again and node.lineno > (second.end_lineno or second.lineno):
-            continue
-        way = paths.get(two.event.node, ())
-        read = paths.get(node, ())
-        behind = node.lineno > (second.end_lineno or second.lineno)
-        if behind and unread(context, scope, second, {name}):
-            continue  # it is bound again before
-        if apart(way, read, scope.node) if behind else apart(read, way, scope.node):
-            continue
-        if any(opposed(way, ((guard, "orelse"),), scope.node) for guard in context.bodies.behind(node, scope)):
-            continue  # the function has ended where the second draw is reached
-        if _ends_before(context, node, two, paths):
-            continue
-        # what the second draw is added to is read behind it
-        target = None if behind or inside(node, second) else _stored_in(context, node, scope)
-        if target is None:
-            return None
-        made.add(target)
-    return made
-
-
-def _ends_before(
-    context: Context, node: ast.AST, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
-) -> bool:
-    """Say whether a function ends where a variable is read, before a second draw: ``if trig: return f(a)``."""
-    guards = context.bodies.behind(two.event.node, two.event.scope)
-    return any(block in guards and arm == "body" for block, arm in paths.get(node, ()))
-
-
-def _stored_in(context: Context, node: ast.Name, scope: Scope) -> str | None:
-    """Return the variable that a statement makes of one that it reads, or changes a part of; None if it does more."""
-    for statement in context.bodies.nodes(scope):
-        if not isinstance(statement, ast.Assign | ast.AnnAssign) or not inside(node, statement):
-            continue
-        targets = _targets(statement)
-        held = targets[0].value if len(targets) == 1 and isinstance(targets[0], ast.Subscript) else targets[0]
-        return held.id if len(targets) == 1 and isinstance(held, ast.Name) else None
-    return None
-
-
-def _thrown(use: Use) -> bool:
-    """Say whether nobody takes what a function gives, which was called to be compiled or measured."""
-    statement = use.event.statement
-    if not isinstance(statement, ast.Expr) or last(use.name) == "split":  # NNX834 tells of that
-        return False
-    if use.helper and not isinstance(use.event.node.func, ast.Name):
-        return False  # a method may keep what it draws
-    value: ast.expr = statement.value
-    while isinstance(value, ast.Call) and value is not use.event.node and last_word(value.func) == "block_until_ready":
-        value = value.args[0] if value.args else value.func.value if isinstance(value.func, ast.Attribute) else value
-    return value is use.event.node
-
-
-def _forgotten(context: Context, use: Use) -> bool:
-    """Say whether a key is split and no part of it is read, or a draw is bound again before anything reads it."""
-    statement = use.event.statement
-    if use.helper:
-        return _template(context, use)
-    if _ignored(context, use):
-        return True
-    if not isinstance(statement, ast.Assign):
-        return False
-    made = statement.value.value if isinstance(statement.value, ast.Subscript) else statement.value
-    names = given_names(statement, use.event.node)
-    if made is not use.event.node or not names:
-        return False
-    return unread(context, use.event.scope, statement, names, rebound=last(use.name) != "split")
-
-
-def _ignored(context: Context, use: Use) -> bool:
-    """Say whether a draw is an argument of a function that never reads it."""
-    outer = next((e for e in context.bodies.calls.get(use.event.scope, ()) if use.event.node in e.node.args), None)
-    if outer is None or outer.value.starred:
-        return False
-    invoked = context.flow.calls.invoked(context.flow.here(outer.value, outer.scope))
-    if len(invoked) != 1 or invoked[0][0].args or invoked[0][0].receiver is not None:
-        return False
-    called = invoked[0][0].function
-    names = list(called.params)[: called.positional]
-    place = outer.node.args.index(use.event.node)
-    if place >= len(names):
-        return False
-    return not any(isinstance(n, ast.Name) and n.id == names[place] for n in ast.walk(called.node))
-
-
-def _empty(use: Use) -> bool:
-    """Say whether a draw is of an array without entries, as the first tokens of a sequence that grows."""
-    given = [*use.event.node.args[1:2], *(k.value for k in use.event.node.keywords if k.arg == "shape")]
-    shapes = [one.elts for one in given if isinstance(one, ast.Tuple | ast.List)]
-    return not use.helper and any(isinstance(n, ast.Constant) and n.value == 0 for shape in shapes for n in shape)
-
-
-_LOADING = pattern(
-    r"_*(load|restore)(_(checkpoint|ckpt|state\w*|weights|params|parameters|model|pretrained|variables|agent|policy|"
-    r"leaves|from\w*))*|tree_deserialis\w+|from_(bytes|state_dict)"
-)
-_SHAPING = frozenset({"split", "state", "eval_shape", "abstract_state"})
-_NEAR = 4  # in how many statements behind it what is made is loaded
-
-
-def _template(context: Context, use: Use) -> bool:
-    """Say whether what is made with a key is only the form of what is loaded from a checkpoint next."""
-    statement, scope = use.event.statement, use.event.scope
-    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
-        return False
-    names = set(given_names(statement, use.event.node))
-    block = next(
-        (
-            value
-            for node in (scope.node, *context.bodies.nodes(scope))
-            for _, value in ast.iter_fields(node)
-            if isinstance(value, list) and statement in value
-        ),
-        None,
-    )
-    if len(names) != 1 or block is None:
-        return False
-    begin = block.index(statement) + 1
-    for later in block[begin : begin + _NEAR]:
-        if not names & names_in(later):
-            continue
-        calls = [n for n in ast.walk(later) if isinstance(n, ast.Call) and names & names_in(n)]
-        if any(_LOADING.fullmatch(last_word(call.func)) for call in calls):
-            return True
-        if not isinstance(later, ast.Assign) or not any(last_word(call.func) in _SHAPING for call in calls):
-            return False
-        names |= given_names(later, later.value)  # its structure, for what restores
-    return False
-
-
-_INITIALIZING = pattern(r"(^|_)init(_|$)")
-_EXAMPLE = pattern(r"(^|_)(example|dummy|fake|mock)s?(_|$)")  # arrays that only try a model out
-_INIT = frozenset({"init", "init_with_output", "lazy_init", "eval_shape", "tabulate"})
-
-
-def _example(context: Context, use: Use) -> bool:
-    """Say whether what is drawn is only an example of shapes for the initialization of a model."""
-    statement = use.event.statement
-    if use.helper:
-        return False
-    if _stands_in(use):
-        return True
-    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
-        return False
-    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name) or last(use.name) == "split":
-        return False
-    name, scope = statement.targets[0].id, use.event.scope
-    names = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name)
-    reads = {n for n in names if isinstance(n.ctx, ast.Load)}
-    given = {  # behind the key; what stands first are weights that an optimizer begins with
-        one
-        for event in context.bodies.calls.get(scope, ())
-        if (isinstance(event.node.func, ast.Attribute) and event.node.func.attr in _INIT)
-        or _INITIALIZING.search(last_word(event.node.func))
-        for one in (*event.node.args[1:], *(k.value for k in event.node.keywords))
-    }
-    if reads and _EXAMPLE.search(name):
-        given |= {
-            one
-            for event in context.bodies.calls.get(scope, ())
-            if isinstance(event.node.func, ast.Attribute) and event.node.func.attr == "apply"
-            for one in (*event.node.args[1:], *(k.value for k in event.node.keywords))
-        }
-    return bool(reads) and reads <= given
-
-
-def _stands_in(use: Use) -> bool:
-    """Say whether a draw is given, behind the key, to a function that initializes something: only its shape counts."""
-    for call in ast.walk(use.event.statement):
-        if not isinstance(call, ast.Call):
-            continue
-        called = last_word(call.func)
-        if called == "scan" and call.args:
-            called = last_word(call.args[0])
-        if _INITIALIZING.search(called) and last(use.name) != "split":
-            if use.event.node in call.args[1:] or any(k.value is use.event.node for k in call.keywords):
-                return True
-    return False
 
 
 _LABELS = pattern(r"(^|_)(labels?|targets?|classes)(_|$)|^ys?(_|$)")
@@ -840,16 +621,10 @@ def _made_up(one: Use, two: Use) -> bool:
     """Say whether whole numbers are drawn for labels beside the data: made-up examples, which nothing is learnt of."""
     if one.helper or two.helper:
         return False
-    whole = [use for use in (one, two) if last(use.name) in {"randint", "bernoulli"} and _LABELS.search(_name(use))]
-    return len(whole) == 1 and all(_name(use) for use in (one, two))
-
-
-def _name(use: Use) -> str:
-    """Return the variable that gets what is drawn as it is; empty if there is none."""
-    statement = use.event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node or len(statement.targets) != 1:
-        return ""
-    return statement.targets[0].id if isinstance(statement.targets[0], ast.Name) else ""
+    whole = [
+        use for use in (one, two) if last(use.name) in {"randint", "bernoulli"} and _LABELS.search(drawn_into(use))
+    ]
+    return len(whole) == 1 and all(drawn_into(use) for use in (one, two))
 
 
 def _twins(one: Use, two: Use) -> bool:
@@ -882,24 +657,6 @@ def _shared_constant(one: Use, two: Use) -> bool:
     return ast.dump(one.event.node) == ast.dump(two.event.node)
 
 
-def _lazy(use: Use) -> bool:
-    """Say whether a function is told to leave what it makes without weights, as ``lazy_init=True`` does."""
-    return use.helper and any(
-        k.arg is not None and k.arg.startswith("lazy") and constant(k.value) is True for k in use.event.node.keywords
-    )
-
-
-_NOTHING = pattern(r"(^|_)(null|dummy|placeholder|fake|mock|empty)(_|$)")
-
-
-def _placeholder(use: Use) -> bool:
-    """Say whether a function makes what stands for nothing, as its name says, and takes no key for that."""
-    function = use.event.scope.function
-    if function is None or not _NOTHING.search(function.name.lower()):
-        return False
-    return not any(word in name for name in function.params for word in ("key", "rng", "seed"))
-
-
 def _taken(use: Use) -> int | None:
     """Return the place of the one part that is taken of a split key at once: ``split(key)[1]``."""
     for node in ast.walk(use.event.statement):
@@ -918,10 +675,6 @@ def _maker(use: Use) -> tuple[str, str]:
                 targets = node.targets if isinstance(node, ast.Assign) else []
                 return ast.dump(child), named or " ".join(ast.unparse(t) for t in targets)
     return "", ""
-
-
-def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def _chosen(one: Use, two: Use) -> bool:
@@ -961,12 +714,12 @@ def _paired(one: Use, two: Use) -> bool:
         picked = [_picked_from(use) for use in (one, two)]
         if all(picked) and picked[0] != picked[1]:
             return True  # the same places of several arrays
-    if last(one.name) not in _ORDERS:
+    if last(one.name) not in ORDERS:
         return False
     ends = [_cut_at(use) for use in (one, two)] if ast.dump(one.event.node) == ast.dump(two.event.node) else []
     if ends and (ends[0][1] == ends[1][0] != "" or ends[1][1] == ends[0][0] != ""):
         return True  # one order is cut in two
-    first, second = (argument(use.event.node, 1, _ORDERED[last(use.name)]) for use in (one, two))
+    first, second = (argument(use.event.node, 1, ORDERED[last(use.name)]) for use in (one, two))
     return first is not None and second is not None and ast.dump(first) != ast.dump(second)
 
 
@@ -989,149 +742,6 @@ def _picked_from(use: Use) -> str:
         ),
         "",
     )
-
-
-def _repeats(context: Context, use: Use, loop: ast.AST) -> bool:
-    """Say whether a loop repeats a draw with the same key."""
-    if isinstance(use.key, Attr):  # of an object that keeps it as it is
-        return isinstance(use.key.base, Param) and not SAME.search(use.key.name) and not _once(use.event, loop)
-    if _in_step(use, loop):
-        return False
-    if isinstance(loop, ast.comprehension) and isinstance(use.key, Call):
-        return not inside(use.key.node, use.event.statement)  # made before
-    if isinstance(use.node, ast.Name) and isinstance(use.key, Free) and binds(loop, use.node.id):
-        return False  # what it was before the first round is not known
-    return not varies(use.key, loop, 0, lambda one: kept(context, one)) and not _once(use.event, loop)
-
-
-def _parts_of_rounds(use: Use, loops: list[ast.AST]) -> str | None:
-    """Return what is wrong with ``split(key, n)[i]``, empty if nothing is; None if no loop takes parts that way."""
-    statement, call = use.event.statement, use.event.node
-    picked = [
-        n.slice.id
-        for n in ast.walk(statement)
-        if isinstance(n, ast.Subscript) and n.value is call and isinstance(n.slice, ast.Name)
-    ]
-    own = [loop for loop in loops if isinstance(loop, ast.For | ast.comprehension)]
-    if last(use.name) != "split" or not picked or len(own) != len(loops):
-        return None
-    if any(picked[0] not in _counters(loop) for loop in own):
-        return None
-    count = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "num"), None)
-    keys = 2 if count is None else constant(count)
-    rounds = _rounds(own[-1].iter)
-    if not isinstance(keys, int) or rounds is None or rounds <= keys:
-        return ""
-    return f"`split` gives {keys} keys here, and there are {rounds} rounds: those behind the end get the last key again"
-
-
-def _counters(loop: ast.For | ast.comprehension) -> set[str]:
-    """Return the names that are another number in each round: all of the target of ``range``, else the first one."""
-    target = loop.target
-    called = last_word(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
-    if called == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
-        target = target.elts[0]
-    return {target.id} if called in {"range", "enumerate"} and isinstance(target, ast.Name) else set()
-
-
-def _rounds(iterated: ast.expr) -> int | None:
-    """Return how many rounds a loop has that goes over a range, or counts what is written down; None if unknown."""
-    if not isinstance(iterated, ast.Call) or len(iterated.args) != 1 or iterated.keywords:
-        return None
-    given = iterated.args[0]
-    if last_word(iterated.func) == "range":
-        number = constant(given)
-        return number if isinstance(number, int) else None
-    if isinstance(given, ast.List | ast.Tuple) and not any(isinstance(n, ast.Starred) for n in given.elts):
-        return len(given.elts)
-    return None
-
-
-def _in_step(use: Use, loop: ast.AST) -> bool:
-    """Say whether a loop puts one array after another into the same order, as data and their labels."""
-    if (
-        last(use.name) not in _ORDERS
-        or not isinstance(loop, ast.comprehension | ast.For)
-        or len(use.event.node.args) < 2
-    ):
-        return False
-    if isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) == "range":
-        return False
-    bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    if isinstance(loop, ast.For) and (order := _name(use)):
-        reads = {n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == order and isinstance(n.ctx, ast.Load)}
-        for node in ast.walk(loop):  # `fields[name][order]` of each name
-            if isinstance(node, ast.Subscript) and names_in(node.value) & bound:
-                reads -= set(ast.walk(node.slice))
-        if not reads:
-            return True
-    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(use.event.node.args[1]))
-
-
-def _in_each_round(context: Context, use: Use) -> bool:
-    """Say whether the body of a loop of JAX draws from a key that comes from outside of it."""
-    function, key = use.event.scope.function, use.key
-    if (use.helper and not _BEGINNING.search(use.name)) or function is None:
-        return False
-    if not isinstance(key, Free | Param | Item):
-        return False
-    while isinstance(key, Item):
-        if not isinstance(key.index, Const):
-            return False  # one of many keys, another one in every round
-        key = key.base
-    outside = key.scope.function if isinstance(key, Free) else key.function if isinstance(key, Param) else function
-    if outside is function or (isinstance(key, Free) and SAME.search(key.name)):
-        return False
-    tracing = context.traced.get(function)
-    roots = [root.transform for root in tracing.roots] if tracing is not None else []
-    return bool(roots) and all(name in _ROUNDS for name in roots) and not (tracing and tracing.sites)
-
-
-def _handed_on(context: Context, use: Use) -> bool:
-    """Say whether the body of a loop of JAX draws from a part of the carry that it gives back as it was."""
-    function, key = use.event.scope.function, use.key
-    if use.helper or function is None or not isinstance(key, Param | Item):
-        return False
-    tracing = context.traced.get(function)
-    if tracing is None or not tracing.roots or tracing.sites or changed_in_place(context, function):
-        return False
-    transforms = {root.transform for root in tracing.roots}
-    if not transforms <= _ROUNDS or len(transforms) > 1 or not function.returns:
-        return False
-    place = int(transforms == {"jax.lax.fori_loop"})
-    params = list(function.params.values())
-    if len(params) <= place or any(root.partial or root.bound for root in tracing.roots):
-        return False
-    carry = params[place]
-    if key != carry and not (isinstance(key, Item) and key.base == carry):
-        return False
-    for returned in function.returns:
-        given: Value = returned
-        if transforms == {"jax.lax.scan"}:
-            if not isinstance(returned, Sequence) or len(returned.items) != 2:
-                return False
-            given = returned.items[0]
-        if isinstance(key, Item):
-            index = key.index.value if isinstance(key.index, Const) else None
-            if given == carry:
-                continue
-            if not isinstance(given, Sequence) or not isinstance(index, int) or not 0 <= index < len(given.items):
-                return False
-            given = given.items[index]
-        if given != key:
-            return False
-    return True
-
-
-def _once(event: CallEvent, loop: ast.AST) -> bool:
-    """Say whether the loop ends with the draw: its block leaves it."""
-    for node in ast.walk(loop):
-        for name in ("body", "orelse"):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and any(isinstance(s, ast.Break | ast.Return | ast.Raise) for s in block):
-                if any(inside(event.node, statement) for statement in block if isinstance(statement, ast.stmt)):
-                    return True
-    return False
 
 
 RULE = lint_rule(

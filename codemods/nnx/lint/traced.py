@@ -31,6 +31,8 @@ from codemods.nnx.lint.names import (
     last,
 )
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.traced_branches import in_other_arm, of_own, on_condition, switched_by, without_tracers
+from codemods.nnx.lint.untraced import is_none, untraced
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet
@@ -217,12 +219,12 @@ class Traced:
             place -= 1
         by_place = name in list(function.params)[: function.positional]
         return any(
-            any(k.arg == name and not _is_none(k.value) for k in event.node.keywords)
+            any(k.arg == name and not is_none(k.value) for k in event.node.keywords)
             or (
                 by_place
                 and not event.value.starred
                 and len(event.node.args) > place
-                and not _is_none(event.node.args[place])
+                and not is_none(event.node.args[place])
             )
             for event in self.calls_of(root)
         )
@@ -238,19 +240,19 @@ class Traced:
             for node, value in zip(function.node.decorator_list, function.decorators, strict=True):
                 name, options = self._transform(self._flow.here(value, outer))
                 if name in JITS or name in BATCHING:
-                    left = _untraced(function, name, options, 0, frozenset())
+                    left = untraced(function, name, options, 0, frozenset())
                     yield Root(function, name, node, outer, left.names, options, decorator=True, declared=left.declared)
                     continue
                 if isinstance(value, Param | Free) and value.name in self._taking:
                     for name, options in self._given_transforms(self._flow.here(value, outer)):
-                        left = _untraced(function, name, options, 0, frozenset())
+                        left = untraced(function, name, options, 0, frozenset())
                         yield Root(function, name, node, outer, left.names, options, declared=left.declared)
                     continue
                 applied = self._own_decorator(self._flow.here(value, outer))
                 if applied is not None:
                     name = self._flow.calls.callee_name(applied)
                     assert isinstance(applied.value, Call)
-                    left = _untraced(function, name, applied.value.node, 0, frozenset())
+                    left = untraced(function, name, applied.value.node, 0, frozenset())
                     yield Root(function, name, node, outer, left.names, applied.value.node, declared=left.declared)
 
     def _own_decorator(self, decorator: Bound) -> Bound | None:
@@ -373,12 +375,12 @@ class Traced:
         """Return the functions that a transform traces, those too that callers hand to the function around it."""
         possible = _possible(given.value, event, self._bodies) if isinstance(given.value, Choice) else [given.value]
         found = [one for value in possible for one in self._callables(self._flow.with_value(given, value))]
-        if not found and handed and not _on_condition(event):
+        if not found and handed and not on_condition(event):
             found = self._handed(given)
         return [
             one
             for one in found
-            if _named(one.function, dict(one.keywords)) and not _in_other_arm(one.function, event, self._bodies)
+            if _named(one.function, dict(one.keywords)) and not in_other_arm(one.function, event, self._bodies)
         ]
 
     def _abandoned(self, event: CallEvent) -> bool:
@@ -470,7 +472,7 @@ class Traced:
         given = frozenset(keyword for keyword, _ in callee.keywords)
         taken = callee.receiver is not None and callee.function.binding in {"instance", "class"}
         skipped = len(callee.args) + taken
-        left = _untraced(callee.function, name, options, skipped, given)
+        left = untraced(callee.function, name, options, skipped, given)
         partial = bool(callee.args or callee.keywords)
         return Root(
             callee.function,
@@ -547,12 +549,12 @@ class Traced:
                 mapped.mapped += [
                     (param, tree, event.scope) for param, tree in zip(params, event.value.args[1:], strict=False)
                 ]
-        if (name and name not in BODIES) or _without_tracers(event, self._bodies) or _of_own(event, self._bodies):
+        if (name and name not in BODIES) or without_tracers(event, self._bodies) or of_own(event, self._bodies):
             return
         reached = [
             (callee.function, frame)
             for callee, frame in flow.calls.invoked(call)
-            if not _in_other_arm(callee.function, event, self._bodies)
+            if not in_other_arm(callee.function, event, self._bodies)
         ]
         given, settled = ([], False) if reached else self._given(call, event.scope)
         for handed in given:
@@ -595,7 +597,7 @@ class Traced:
             return [], False
         told_apart = param.function in self.known and not self._made_within(scope, param.function)
         settled = False
-        switches = _switches(value.node, param.function)
+        switches = switched_by(value.node, param.function)
         found: dict[tuple[FunctionFacts, FunctionFacts | None], _Handed] = {}
         for frame in flow.sites.settlements(param):
             giver = frame.caller.function if frame.caller is not None else None
@@ -729,101 +731,6 @@ def _named(function: FunctionFacts, given: Iterable[str]) -> bool:
     return function.kwarg is not None or all(name in function.params for name in given)
 
 
-def _without_tracers(event: CallEvent, bodies: Bodies) -> bool:
-    """Say whether a call runs only where something is no tracer: ``if not isinstance(x, jax.core.Tracer)``."""
-    if not any(map(event.scope.module.source.mentions, (b"Tracer", b"is_concrete", b"trace_state_clean"))):
-        return False
-    path = bodies.paths(event.scope).get(event.node, ())
-    tests = [(block.test, arm == "body") for block, arm in path if isinstance(block, ast.If | ast.IfExp)]
-    tests += [(guard.test, False) for guard in bodies.behind(event.node, event.scope)]
-    return any(_no_tracer(test, holds) for test, holds in tests)
-
-
-def _of_own(event: CallEvent, bodies: Bodies) -> bool:
-    """Say whether a method calls something only where it is given an object of its own class, and no array."""
-    function = event.scope.function
-    if function is None or function.owner is None:
-        return False
-    for block, arm in bodies.paths(event.scope).get(event.node, ()):
-        test = block.test if isinstance(block, ast.If | ast.IfExp) and arm == "body" else None
-        if isinstance(test, ast.Call) and last_word(test.func) == "isinstance" and len(test.args) == 2:
-            if last_word(test.args[1]) == function.owner.name and last_word(test.args[0]) in function.params:
-                return True
-    return False
-
-
-def _no_tracer(test: ast.expr, holds: bool) -> bool:
-    """Say whether the truth of a condition tells that something is no tracer."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _no_tracer(test.operand, not holds)
-    if isinstance(test, ast.BoolOp):
-        told = [_no_tracer(part, holds) for part in test.values]
-        return any(told) if isinstance(test.op, ast.And) is holds else all(told)
-    if not isinstance(test, ast.Call):
-        return False
-    if last_word(test.func) in {"is_concrete", "trace_state_clean"}:
-        return holds
-    tracer = last_word(test.func) == "isinstance" and len(test.args) == 2 and last_word(test.args[1]) == "Tracer"
-    return tracer and not holds
-
-
-def _in_other_arm(function: FunctionFacts, event: CallEvent, bodies: Bodies) -> bool:
-    """Say whether a function is one of several of its name, and written in another arm of a condition than a call."""
-    home = function.scope.parent
-    if home is None or function.owner is not None or len(home.bindings.get(function.name, ())) < 2:
-        return False
-    place: ast.AST = event.node
-    around: Scope | None = event.scope
-    while around is not home:
-        if around is None or around.parent is None:
-            return False
-        place, around = around.node, around.parent
-    known = bodies.paths(home)
-    for (block, arm), (other, there) in zip(known.get(place, ()), known.get(function.node, ()), strict=False):
-        if block is not other or isinstance(block, ast.For | ast.While | ast.AsyncFor):
-            return False
-        if arm != there:
-            return isinstance(block, ast.If)
-    return False
-
-
-def _on_condition(event: CallEvent) -> bool:
-    """Say whether a function applies a transform only where some condition holds."""
-    around = event.scope.function
-    if around is None:
-        return True
-    node = around.node
-    blocks = [n for n in ast.walk(node) if isinstance(n, ast.If | ast.IfExp | ast.BoolOp | ast.Try | ast.Match)]
-    line = event.node.lineno
-    return any(
-        _holds(block, event.node) or (block.lineno < line and any(isinstance(n, ast.Return) for n in ast.walk(block)))
-        for block in blocks
-    )
-
-
-def _switches(node: ast.AST, function: FunctionFacts) -> list[tuple[str, bool]]:
-    """Return the parameters that conditions around a place ask for, with the truth at which it is not reached."""
-    found: list[tuple[str, bool]] = []
-    for block in ast.walk(function.node):
-        if not isinstance(block, ast.If):
-            continue
-        negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
-        test = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
-        flag = function.scope.module.values.get(test) if isinstance(test, ast.Name) else None
-        while isinstance(flag, Free) and len(bound := flag.scope.bindings.get(flag.name, [])) == 1:
-            flag = bound[0]
-        if not isinstance(flag, Param) or flag.function is not function:
-            continue
-        in_body = any(_holds(one, node) for one in block.body)
-        if in_body or any(_holds(one, node) for one in block.orelse):
-            found.append((flag.name, in_body is negated))
-    return found
-
-
-def _holds(block: ast.AST, node: ast.AST) -> bool:
-    return any(n is node for n in ast.walk(block))
-
-
 def free_params(callee: Callee) -> list[str]:
     """Return the parameters that are not bound before a call."""
     taken = callee.receiver is not None and callee.function.binding in {"instance", "class"}
@@ -879,79 +786,6 @@ def _bodies(call: Call, positions: tuple[int, ...], names: tuple[str, ...]) -> I
             yield value
 
 
-@dataclass(frozen=True)
-class _Untraced:
-    """The parameters that a transform leaves as they are: all of them, and those declared static."""
-
-    names: frozenset[str]
-    declared: frozenset[str] = frozenset()
-
-
-def _untraced(
-    function: FunctionFacts, name: str, options: ast.Call | None, skipped: int, given: frozenset[str]
-) -> _Untraced:
-    """Return the parameters that a transform does not trace.
-
-    Args:
-        function: the function.
-        name: the transform.
-        options: the call with its options.
-        skipped: how many first parameters are bound before, ``self`` of a bound method among them.
-        given: parameters that are bound before by name.
-    """
-    params = list(function.params)
-    known = {*params[:skipped], *given}
-    if options is None:
-        return _Untraced(frozenset(known))
-    rest = [param for param in params[skipped:] if param not in given]
-    if last(name) in _STATIC and any(k.arg is None for k in options.keywords):
-        handed = _handed_on(function)
-        declared = None if handed is None else _declared(handed, params[skipped:])
-    else:
-        declared = _declared(options, params[skipped:])
-    axes = _axes(name, options)
-    if declared is None or (axes is not None and _unreadable(axes)):
-        return _Untraced(frozenset(params))  # rather nothing than something wrong
-    if axes is not None:
-        known |= _left_alone(axes, rest)
-    return _Untraced(frozenset(known | declared), frozenset(declared))
-
-
-_STATIC = frozenset({"jit", "pmap", "remat", "checkpoint"})  # transforms whose options may say what is static
-
-
-def _handed_on(function: FunctionFacts) -> ast.Call | None:
-    """Return the decorator whose options a wrapper hands on to a transform: ``jax.jit(f, **kwargs)``; None if no
-    decorator tells of them."""
-    decorators = getattr(function.node, "decorator_list", [])
-    called = [one for one in decorators if isinstance(one, ast.Call)]
-    if len(decorators) != 1:
-        return None
-    return called[0] if called else ast.Call(func=decorators[0], args=[], keywords=[])
-
-
-def _declared(options: ast.Call, rest: list[str]) -> set[str] | None:
-    """Return the parameters that options declare static; None if they cannot be read."""
-    found: set[str] = set()
-    for word in ("static_argnums", "static_broadcasted_argnums"):
-        node = keyword(options, word)
-        numbers = constant(node)
-        if node is not None and numbers is None and not _is_none(node):
-            return None
-        for number in numbers if isinstance(numbers, tuple | list) else (numbers,):
-            if isinstance(number, int) and -len(rest) <= number < len(rest):
-                found.add(rest[number])
-    node = keyword(options, "static_argnames")
-    names = constant(node)
-    if node is not None and names is None and not _is_none(node):
-        return None
-    return found | {n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str)}
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def _targets(event: CallEvent) -> list[ast.Name]:
     """Return the variables that get the result of a call, as it is."""
     statement = event.statement
@@ -965,61 +799,6 @@ def _merged(held: ast.Call, user: ast.Call) -> ast.Call:
     named = {k.arg for k in user.keywords}
     kept = [k for k in held.keywords if k.arg not in named]
     return ast.copy_location(ast.Call(func=user.func, args=user.args, keywords=[*kept, *user.keywords]), user)
-
-
-# where transforms take the axes or the specs of arguments, by position behind the function
-_AXES = {"vmap": ("in_axes", 1), "pmap": ("in_axes", 2), "scan": ("in_axes", -1), "shard_map": ("in_specs", 2)}
-
-
-def _axes(name: str, options: ast.Call) -> ast.expr | None:
-    """Return what a transform is told about the axes of its arguments."""
-    if last(name) not in _AXES:
-        return None
-    word, position = _AXES[last(name)]
-    given = keyword(options, word)
-    if given is None and not name.startswith("flax.") and 0 < position < len(options.args):
-        return options.args[position]
-    return given
-
-
-def _unreadable(axes: ast.expr) -> bool:
-    """Say whether what is said of the axes may leave any argument alone."""
-    if isinstance(axes, ast.Tuple | ast.List):
-        return any(isinstance(axis, ast.Starred) for axis in axes.elts)
-    return isinstance(axes, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.IfExp)
-
-
-_OPEN = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)  # what may be None
-
-
-def _left_alone(axes: ast.expr, params: list[str]) -> set[str]:
-    """Return the parameters whose axis is None, or may be."""
-    if _is_none(axes):
-        return set(params)
-    if not isinstance(axes, ast.Tuple | ast.List):
-        return set()
-    return {
-        param
-        for param, axis in zip(params, axes.elts, strict=False)
-        if _is_none(axis)
-        or (isinstance(axis, _OPEN) and "Carry" not in {getattr(axis, "id", ""), _attr(axis)})
-        or _partly(axis)
-    }
-
-
-def _partly(axis: ast.expr) -> bool:
-    """Say whether the axes of a tree leave some of its leaves alone, or may: ``State(0, None)``."""
-    if isinstance(axis, ast.Call) and last_word(axis.func) == "StateAxes":
-        return False  # the object is traced whatever becomes of its Variables
-    return isinstance(axis, ast.Call | ast.Dict | ast.Tuple | ast.List) and any(map(_is_none, _nodes(axis)))
-
-
-def _nodes(node: ast.expr) -> Iterator[ast.expr]:
-    return (one for one in ast.walk(node) if isinstance(one, ast.expr))
-
-
-def _attr(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _for_nothing(event: CallEvent, compiled: str, function: str) -> bool:

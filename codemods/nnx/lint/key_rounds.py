@@ -1,0 +1,171 @@
+"""Keys that every round of a loop draws with, or that a step hands on as it got them; part of NNX830."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.lint.carried_dict import changed_in_place
+from codemods.nnx.lint.keys import SAME, Use, binds, kept, varies
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.syntax import constant, inside, names_in
+from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Sequence, Value
+
+_ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
+ORDERED = {"choice": "a", "permutation": "x", "shuffle": "x"}  # the parameter that takes what is put into an order
+ORDERS = frozenset(ORDERED)
+_BEGINNING = pattern(r"(^|_)(reset|respawn)(_|$)")  # functions that begin another episode
+
+
+def drawn_into(use: Use) -> str:
+    """Return the variable that gets what is drawn as it is; empty if there is none."""
+    statement = use.event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node or len(statement.targets) != 1:
+        return ""
+    return statement.targets[0].id if isinstance(statement.targets[0], ast.Name) else ""
+
+
+def repeats(context: Context, use: Use, loop: ast.AST) -> bool:
+    """Say whether a loop repeats a draw with the same key."""
+    if isinstance(use.key, Attr):  # of an object that keeps it as it is
+        return isinstance(use.key.base, Param) and not SAME.search(use.key.name) and not _once(use.event, loop)
+    if _in_step(use, loop):
+        return False
+    if isinstance(loop, ast.comprehension) and isinstance(use.key, Call):
+        return not inside(use.key.node, use.event.statement)  # made before
+    if isinstance(use.node, ast.Name) and isinstance(use.key, Free) and binds(loop, use.node.id):
+        return False  # what it was before the first round is not known
+    return not varies(use.key, loop, 0, lambda one: kept(context, one)) and not _once(use.event, loop)
+
+
+def parts_of_rounds(use: Use, loops: list[ast.AST]) -> str | None:
+    """Return what is wrong with ``split(key, n)[i]``, empty if nothing is; None if no loop takes parts that way."""
+    statement, call = use.event.statement, use.event.node
+    picked = [
+        n.slice.id
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Subscript) and n.value is call and isinstance(n.slice, ast.Name)
+    ]
+    own = [loop for loop in loops if isinstance(loop, ast.For | ast.comprehension)]
+    if last(use.name) != "split" or not picked or len(own) != len(loops):
+        return None
+    if any(picked[0] not in _counters(loop) for loop in own):
+        return None
+    count = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "num"), None)
+    keys = 2 if count is None else constant(count)
+    rounds = _rounds(own[-1].iter)
+    if not isinstance(keys, int) or rounds is None or rounds <= keys:
+        return ""
+    return f"`split` gives {keys} keys here, and there are {rounds} rounds: those behind the end get the last key again"
+
+
+def _counters(loop: ast.For | ast.comprehension) -> set[str]:
+    """Return the names that are another number in each round: all of the target of ``range``, else the first one."""
+    target = loop.target
+    called = last_word(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
+    if called == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
+        target = target.elts[0]
+    return {target.id} if called in {"range", "enumerate"} and isinstance(target, ast.Name) else set()
+
+
+def _rounds(iterated: ast.expr) -> int | None:
+    """Return how many rounds a loop has that goes over a range, or counts what is written down; None if unknown."""
+    if not isinstance(iterated, ast.Call) or len(iterated.args) != 1 or iterated.keywords:
+        return None
+    given = iterated.args[0]
+    if last_word(iterated.func) == "range":
+        number = constant(given)
+        return number if isinstance(number, int) else None
+    if isinstance(given, ast.List | ast.Tuple) and not any(isinstance(n, ast.Starred) for n in given.elts):
+        return len(given.elts)
+    return None
+
+
+def _in_step(use: Use, loop: ast.AST) -> bool:
+    """Say whether a loop puts one array after another into the same order, as data and their labels."""
+    if (
+        last(use.name) not in ORDERS
+        or not isinstance(loop, ast.comprehension | ast.For)
+        or len(use.event.node.args) < 2
+    ):
+        return False
+    if isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) == "range":
+        return False
+    bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    if isinstance(loop, ast.For) and (order := drawn_into(use)):
+        reads = {n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == order and isinstance(n.ctx, ast.Load)}
+        for node in ast.walk(loop):  # `fields[name][order]` of each name
+            if isinstance(node, ast.Subscript) and names_in(node.value) & bound:
+                reads -= set(ast.walk(node.slice))
+        if not reads:
+            return True
+    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(use.event.node.args[1]))
+
+
+def in_each_round(context: Context, use: Use) -> bool:
+    """Say whether the body of a loop of JAX draws from a key that comes from outside of it."""
+    function, key = use.event.scope.function, use.key
+    if (use.helper and not _BEGINNING.search(use.name)) or function is None:
+        return False
+    if not isinstance(key, Free | Param | Item):
+        return False
+    while isinstance(key, Item):
+        if not isinstance(key.index, Const):
+            return False  # one of many keys, another one in every round
+        key = key.base
+    outside = key.scope.function if isinstance(key, Free) else key.function if isinstance(key, Param) else function
+    if outside is function or (isinstance(key, Free) and SAME.search(key.name)):
+        return False
+    tracing = context.traced.get(function)
+    roots = [root.transform for root in tracing.roots] if tracing is not None else []
+    return bool(roots) and all(name in _ROUNDS for name in roots) and not (tracing and tracing.sites)
+
+
+def handed_on(context: Context, use: Use) -> bool:
+    """Say whether the body of a loop of JAX draws from a part of the carry that it gives back as it was."""
+    function, key = use.event.scope.function, use.key
+    if use.helper or function is None or not isinstance(key, Param | Item):
+        return False
+    tracing = context.traced.get(function)
+    if tracing is None or not tracing.roots or tracing.sites or changed_in_place(context, function):
+        return False
+    transforms = {root.transform for root in tracing.roots}
+    if not transforms <= _ROUNDS or len(transforms) > 1 or not function.returns:
+        return False
+    place = int(transforms == {"jax.lax.fori_loop"})
+    params = list(function.params.values())
+    if len(params) <= place or any(root.partial or root.bound for root in tracing.roots):
+        return False
+    carry = params[place]
+    if key != carry and not (isinstance(key, Item) and key.base == carry):
+        return False
+    for returned in function.returns:
+        given: Value = returned
+        if transforms == {"jax.lax.scan"}:
+            if not isinstance(returned, Sequence) or len(returned.items) != 2:
+                return False
+            given = returned.items[0]
+        if isinstance(key, Item):
+            index = key.index.value if isinstance(key.index, Const) else None
+            if given == carry:
+                continue
+            if not isinstance(given, Sequence) or not isinstance(index, int) or not 0 <= index < len(given.items):
+                return False
+            given = given.items[index]
+        if given != key:
+            return False
+    return True
+
+
+def _once(event: CallEvent, loop: ast.AST) -> bool:
+    """Say whether the loop ends with the draw: its block leaves it."""
+    for node in ast.walk(loop):
+        for name in ("body", "orelse"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and any(isinstance(s, ast.Break | ast.Return | ast.Raise) for s in block):
+                if any(inside(event.node, statement) for statement in block if isinstance(statement, ast.stmt)):
+                    return True
+    return False

@@ -1,0 +1,135 @@
+"""What a transform leaves as it is of the parameters of a function: static ones, and those that it does not map."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
+
+_STATIC = frozenset({"jit", "pmap", "remat", "checkpoint"})  # transforms whose options may say what is static
+# where transforms take the axes or the specs of arguments, by position behind the function
+_AXES = {"vmap": ("in_axes", 1), "pmap": ("in_axes", 2), "scan": ("in_axes", -1), "shard_map": ("in_specs", 2)}
+_OPEN = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)  # what may be None
+
+
+@dataclass(frozen=True)
+class Untraced:
+    """The parameters that a transform leaves as they are: all of them, and those declared static."""
+
+    names: frozenset[str]
+    declared: frozenset[str] = frozenset()
+
+
+def untraced(
+    function: FunctionFacts, name: str, options: ast.Call | None, skipped: int, given: frozenset[str]
+) -> Untraced:
+    """Return the parameters that a transform does not trace.
+
+    Args:
+        function: the function.
+        name: the transform.
+        options: the call with its options.
+        skipped: how many first parameters are bound before, ``self`` of a bound method among them.
+        given: parameters that are bound before by name.
+    """
+    params = list(function.params)
+    known = {*params[:skipped], *given}
+    if options is None:
+        return Untraced(frozenset(known))
+    rest = [param for param in params[skipped:] if param not in given]
+    if last(name) in _STATIC and any(k.arg is None for k in options.keywords):
+        handed = _handed_on(function)
+        declared = None if handed is None else _declared(handed, params[skipped:])
+    else:
+        declared = _declared(options, params[skipped:])
+    axes = _axes(name, options)
+    if declared is None or (axes is not None and _unreadable(axes)):
+        return Untraced(frozenset(params))  # rather nothing than something wrong
+    if axes is not None:
+        known |= _left_alone(axes, rest)
+    return Untraced(frozenset(known | declared), frozenset(declared))
+
+
+def _handed_on(function: FunctionFacts) -> ast.Call | None:
+    """Return the decorator whose options a wrapper hands on to a transform: ``jax.jit(f, **kwargs)``; None if no
+    decorator tells of them."""
+    decorators = getattr(function.node, "decorator_list", [])
+    called = [one for one in decorators if isinstance(one, ast.Call)]
+    if len(decorators) != 1:
+        return None
+    return called[0] if called else ast.Call(func=decorators[0], args=[], keywords=[])
+
+
+def _declared(options: ast.Call, rest: list[str]) -> set[str] | None:
+    """Return the parameters that options declare static; None if they cannot be read."""
+    found: set[str] = set()
+    for word in ("static_argnums", "static_broadcasted_argnums"):
+        node = keyword(options, word)
+        numbers = constant(node)
+        if node is not None and numbers is None and not is_none(node):
+            return None
+        for number in numbers if isinstance(numbers, tuple | list) else (numbers,):
+            if isinstance(number, int) and -len(rest) <= number < len(rest):
+                found.add(rest[number])
+    node = keyword(options, "static_argnames")
+    names = constant(node)
+    if node is not None and names is None and not is_none(node):
+        return None
+    return found | {n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str)}
+
+
+def is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _axes(name: str, options: ast.Call) -> ast.expr | None:
+    """Return what a transform is told about the axes of its arguments."""
+    if last(name) not in _AXES:
+        return None
+    word, position = _AXES[last(name)]
+    given = keyword(options, word)
+    if given is None and not name.startswith("flax.") and 0 < position < len(options.args):
+        return options.args[position]
+    return given
+
+
+def _unreadable(axes: ast.expr) -> bool:
+    """Say whether what is said of the axes may leave any argument alone."""
+    if isinstance(axes, ast.Tuple | ast.List):
+        return any(isinstance(axis, ast.Starred) for axis in axes.elts)
+    return isinstance(axes, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.IfExp)
+
+
+def _left_alone(axes: ast.expr, params: list[str]) -> set[str]:
+    """Return the parameters whose axis is None, or may be."""
+    if is_none(axes):
+        return set(params)
+    if not isinstance(axes, ast.Tuple | ast.List):
+        return set()
+    return {
+        param
+        for param, axis in zip(params, axes.elts, strict=False)
+        if is_none(axis)
+        or (isinstance(axis, _OPEN) and "Carry" not in {getattr(axis, "id", ""), _attr(axis)})
+        or _partly(axis)
+    }
+
+
+def _partly(axis: ast.expr) -> bool:
+    """Say whether the axes of a tree leave some of its leaves alone, or may: ``State(0, None)``."""
+    if isinstance(axis, ast.Call) and last_word(axis.func) == "StateAxes":
+        return False  # the object is traced whatever becomes of its Variables
+    return isinstance(axis, ast.Call | ast.Dict | ast.Tuple | ast.List) and any(map(is_none, _nodes(axis)))
+
+
+def _nodes(node: ast.expr) -> Iterator[ast.expr]:
+    return (one for one in ast.walk(node) if isinstance(one, ast.expr))
+
+
+def _attr(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else ""

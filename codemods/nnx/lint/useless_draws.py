@@ -1,0 +1,269 @@
+"""Draws whose numbers nothing uses: overwritten, loaded over, or made for their shapes alone; part of NNX830."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.lint.conditions import apart, opposed
+from codemods.nnx.lint.keys import Use
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.syntax import constant, inside, names_in
+from codemods.nnx.lint.unread import given_names, unread
+from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+
+
+def overwritten(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]) -> bool:
+    """Say whether nothing reads the numbers of the first draw on a way that comes to the second one."""
+    scope, statement = one.event.scope, one.event.statement
+    if scope.function is None or one.event.loops or two.event.loops or one.helper:
+        return False
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement is two.event.statement:
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        return False
+    names, followed = [targets[0].id], {targets[0].id}
+    while names:
+        made = _read_into(context, one, two, names.pop(), paths)
+        if made is None or len(followed | made) > _VARIABLES:
+            return False
+        names += made - followed
+        followed |= made
+    return True
+
+
+_VARIABLES = 8  # through how many of them what is drawn is followed
+
+
+def _read_into(
+    context: Context, one: Use, two: Use, name: str, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
+) -> set[str] | None:
+    """Return the variables that are made of one of the first draw on a way that comes to the second one; None if
+    anything else reads it there."""
+    scope, statement, second = one.event.scope, one.event.statement, two.event.statement
+    assert scope.function is not None
+    end = statement.end_lineno or statement.lineno
+    own = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == name]
+    reads = [n for n in ast.walk(scope.function.node) if isinstance(n, ast.Name) and n.id == name]
+    if len(reads) != len(own):
+        return None  # an inner function reads it
+    again = (  # the second draw, or what comes before it, gives the name another value
+        isinstance(second, ast.Assign | ast.AnnAssign)
+        and any(isinstance(t, ast.Name) and t.id == name for t in _targets(second))
+        and not any(isinstance(block, ast.Try) for block, _ in paths.get(two.event.node, ()))
+    )
+    made: set[str] = set()
+    for node in own:
+        if not isinstance(node.ctx, ast.Load) or node.lineno <= end:
+            continue
+        if again and node.lineno > (second.end_lineno or second.lineno):
+            continue
+        way = paths.get(two.event.node, ())
+        read = paths.get(node, ())
+        behind = node.lineno > (second.end_lineno or second.lineno)
+        if behind and unread(context, scope, second, {name}):
+            continue  # it is bound again before
+        if apart(way, read, scope.node) if behind else apart(read, way, scope.node):
+            continue
+        if any(opposed(way, ((guard, "orelse"),), scope.node) for guard in context.bodies.behind(node, scope)):
+            continue  # the function has ended where the second draw is reached
+        if _ends_before(context, node, two, paths):
+            continue
+        # what the second draw is added to is read behind it
+        target = None if behind or inside(node, second) else _stored_in(context, node, scope)
+        if target is None:
+            return None
+        made.add(target)
+    return made
+
+
+def _ends_before(
+    context: Context, node: ast.AST, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
+) -> bool:
+    """Say whether a function ends where a variable is read, before a second draw: ``if trig: return f(a)``."""
+    guards = context.bodies.behind(two.event.node, two.event.scope)
+    return any(block in guards and arm == "body" for block, arm in paths.get(node, ()))
+
+
+def _stored_in(context: Context, node: ast.Name, scope: Scope) -> str | None:
+    """Return the variable that a statement makes of one that it reads, or changes a part of; None if it does more."""
+    for statement in context.bodies.nodes(scope):
+        if not isinstance(statement, ast.Assign | ast.AnnAssign) or not inside(node, statement):
+            continue
+        targets = _targets(statement)
+        held = targets[0].value if len(targets) == 1 and isinstance(targets[0], ast.Subscript) else targets[0]
+        return held.id if len(targets) == 1 and isinstance(held, ast.Name) else None
+    return None
+
+
+def thrown_away(use: Use) -> bool:
+    """Say whether nobody takes what a function gives, which was called to be compiled or measured."""
+    statement = use.event.statement
+    if not isinstance(statement, ast.Expr) or last(use.name) == "split":  # NNX834 tells of that
+        return False
+    if use.helper and not isinstance(use.event.node.func, ast.Name):
+        return False  # a method may keep what it draws
+    value: ast.expr = statement.value
+    while isinstance(value, ast.Call) and value is not use.event.node and last_word(value.func) == "block_until_ready":
+        value = value.args[0] if value.args else value.func.value if isinstance(value.func, ast.Attribute) else value
+    return value is use.event.node
+
+
+def forgotten(context: Context, use: Use) -> bool:
+    """Say whether a key is split and no part of it is read, or a draw is bound again before anything reads it."""
+    statement = use.event.statement
+    if use.helper:
+        return loaded_over(context, use)
+    if _ignored(context, use):
+        return True
+    if not isinstance(statement, ast.Assign):
+        return False
+    made = statement.value.value if isinstance(statement.value, ast.Subscript) else statement.value
+    names = given_names(statement, use.event.node)
+    if made is not use.event.node or not names:
+        return False
+    return unread(context, use.event.scope, statement, names, rebound=last(use.name) != "split")
+
+
+def _ignored(context: Context, use: Use) -> bool:
+    """Say whether a draw is an argument of a function that never reads it."""
+    outer = next((e for e in context.bodies.calls.get(use.event.scope, ()) if use.event.node in e.node.args), None)
+    if outer is None or outer.value.starred:
+        return False
+    invoked = context.flow.calls.invoked(context.flow.here(outer.value, outer.scope))
+    if len(invoked) != 1 or invoked[0][0].args or invoked[0][0].receiver is not None:
+        return False
+    called = invoked[0][0].function
+    names = list(called.params)[: called.positional]
+    place = outer.node.args.index(use.event.node)
+    if place >= len(names):
+        return False
+    return not any(isinstance(n, ast.Name) and n.id == names[place] for n in ast.walk(called.node))
+
+
+def of_no_elements(use: Use) -> bool:
+    """Say whether a draw is of an array without entries, as the first tokens of a sequence that grows."""
+    given = [*use.event.node.args[1:2], *(k.value for k in use.event.node.keywords if k.arg == "shape")]
+    shapes = [one.elts for one in given if isinstance(one, ast.Tuple | ast.List)]
+    return not use.helper and any(isinstance(n, ast.Constant) and n.value == 0 for shape in shapes for n in shape)
+
+
+_LOADING = pattern(
+    r"_*(load|restore)(_(checkpoint|ckpt|state\w*|weights|params|parameters|model|pretrained|variables|agent|policy|"
+    r"leaves|from\w*))*|tree_deserialis\w+|from_(bytes|state_dict)"
+)
+
+
+_SHAPING = frozenset({"split", "state", "eval_shape", "abstract_state"})
+
+
+_NEAR = 4  # in how many statements behind it what is made is loaded
+
+
+def loaded_over(context: Context, use: Use) -> bool:
+    """Say whether what is made with a key is only the form of what is loaded from a checkpoint next."""
+    statement, scope = use.event.statement, use.event.scope
+    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
+        return False
+    names = set(given_names(statement, use.event.node))
+    block = next(
+        (
+            value
+            for node in (scope.node, *context.bodies.nodes(scope))
+            for _, value in ast.iter_fields(node)
+            if isinstance(value, list) and statement in value
+        ),
+        None,
+    )
+    if len(names) != 1 or block is None:
+        return False
+    begin = block.index(statement) + 1
+    for later in block[begin : begin + _NEAR]:
+        if not names & names_in(later):
+            continue
+        calls = [n for n in ast.walk(later) if isinstance(n, ast.Call) and names & names_in(n)]
+        if any(_LOADING.fullmatch(last_word(call.func)) for call in calls):
+            return True
+        if not isinstance(later, ast.Assign) or not any(last_word(call.func) in _SHAPING for call in calls):
+            return False
+        names |= given_names(later, later.value)  # its structure, for what restores
+    return False
+
+
+_INITIALIZING = pattern(r"(^|_)init(_|$)")
+
+
+_EXAMPLE = pattern(r"(^|_)(example|dummy|fake|mock)s?(_|$)")  # arrays that only try a model out
+
+
+_INIT = frozenset({"init", "init_with_output", "lazy_init", "eval_shape", "tabulate"})
+
+
+def tries_out(context: Context, use: Use) -> bool:
+    """Say whether what is drawn is only an example of shapes for the initialization of a model."""
+    statement = use.event.statement
+    if use.helper:
+        return False
+    if _stands_in(use):
+        return True
+    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
+        return False
+    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name) or last(use.name) == "split":
+        return False
+    name, scope = statement.targets[0].id, use.event.scope
+    names = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name)
+    reads = {n for n in names if isinstance(n.ctx, ast.Load)}
+    given = {  # behind the key; what stands first are weights that an optimizer begins with
+        one
+        for event in context.bodies.calls.get(scope, ())
+        if (isinstance(event.node.func, ast.Attribute) and event.node.func.attr in _INIT)
+        or _INITIALIZING.search(last_word(event.node.func))
+        for one in (*event.node.args[1:], *(k.value for k in event.node.keywords))
+    }
+    if reads and _EXAMPLE.search(name):
+        given |= {
+            one
+            for event in context.bodies.calls.get(scope, ())
+            if isinstance(event.node.func, ast.Attribute) and event.node.func.attr == "apply"
+            for one in (*event.node.args[1:], *(k.value for k in event.node.keywords))
+        }
+    return bool(reads) and reads <= given
+
+
+def _stands_in(use: Use) -> bool:
+    """Say whether a draw is given, behind the key, to a function that initializes something: only its shape counts."""
+    for call in ast.walk(use.event.statement):
+        if not isinstance(call, ast.Call):
+            continue
+        called = last_word(call.func)
+        if called == "scan" and call.args:
+            called = last_word(call.args[0])
+        if _INITIALIZING.search(called) and last(use.name) != "split":
+            if use.event.node in call.args[1:] or any(k.value is use.event.node for k in call.keywords):
+                return True
+    return False
+
+
+def made_lazily(use: Use) -> bool:
+    """Say whether a function is told to leave what it makes without weights, as ``lazy_init=True`` does."""
+    return use.helper and any(
+        k.arg is not None and k.arg.startswith("lazy") and constant(k.value) is True for k in use.event.node.keywords
+    )
+
+
+_NOTHING = pattern(r"(^|_)(null|dummy|placeholder|fake|mock|empty)(_|$)")
+
+
+def placeholder(use: Use) -> bool:
+    """Say whether a function makes what stands for nothing, as its name says, and takes no key for that."""
+    function = use.event.scope.function
+    if function is None or not _NOTHING.search(function.name.lower()):
+        return False
+    return not any(word in name for name in function.params for word in ("key", "rng", "seed"))
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
