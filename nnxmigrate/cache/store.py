@@ -78,7 +78,7 @@ class Cache:
         """Make the folder, and files that keep it out of backups and of git."""
         if os.path.isdir(folder):
             return
-        os.makedirs(folder)
+        os.makedirs(folder, exist_ok=True)  # another run may make it at the same time
         for name, text in (("CACHEDIR.TAG", _TAG), (".gitignore", "*\n")):
             path = os.path.join(self.folder, name)
             if not os.path.exists(path):

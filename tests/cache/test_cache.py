@@ -17,7 +17,7 @@ from codemods.nnx.options import Options
 from codemods.nnx.source import Source
 from nnxmigrate.cache import codec, store
 from nnxmigrate.cache.store import NAME, Cache
-from nnxmigrate.outcome import Outcome
+from nnxmigrate.outcome import FileOutcome, Outcome, Status
 from nnxmigrate.versions import jax_pins, pins
 from tests import fake
 from tests.cli.test_migrate import HEAD, call
@@ -298,6 +298,15 @@ def test_runs_at_the_same_time_do_each_other_no_harm(tmp_path: Path) -> None:
     assert [run.wait(100) for run in runs] == [0, 0]
     for path in tmp_path.glob("*/*.json"):
         json.loads(path.read_bytes())
+
+
+def test_a_folder_that_another_run_makes_meanwhile_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(str(tmp_path))
+    cache.keep(Outcome([]), "first")
+    real, answers = os.path.isdir, [False]  # not there yet when this run looks
+    monkeypatch.setattr(os.path, "isdir", lambda path: answers.pop() if answers else real(path))
+    cache.keep(Outcome([FileOutcome("x.py", Status.UNCHANGED)]), "second")
+    assert [one.path for one in cache.find("second").files] == ["x.py"]
 
 
 def test_versions_that_the_project_asks_for_are_part_of_the_question(tree: Tree, analysed: list[list[str]]) -> None:
