@@ -98,9 +98,8 @@ def _looked_at(event: CallEvent) -> bool:
     source = event.scope.module.source
     if not source.notebook or event.scope.function is not None:
         return False
-    imports = [n for n in ast.walk(source.tree) if isinstance(n, ast.Import | ast.ImportFrom)]
-    names = [alias.name for n in imports if isinstance(n, ast.Import) for alias in n.names]
-    names += [n.module or "" for n in imports if isinstance(n, ast.ImportFrom)]
+    names = [alias.name for n in source.of_type(ast.Import) for alias in n.names]
+    names += [n.module or "" for n in source.of_type(ast.ImportFrom)]
     return not any(name.partition(".")[0] in {"flax", "optax", "equinox", "haiku"} for name in names)
 
 

@@ -22,7 +22,7 @@ def overwritten(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple
         return False
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement is two.event.statement:
         return False
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    targets = _targets(statement)
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
         return False
     names, followed = [targets[0].id], {targets[0].id}

@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Part
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.layers import layer
@@ -81,7 +82,7 @@ def _counted(context: Context, node: ast.Call, scope: Scope) -> Bound | None:
         if len(leaves.generators) > 1 or generator.ifs:
             return None
         leaves = generator.iter
-    elif node.func.id == "sum":  # type: ignore[attr-defined]
+    elif last_word(node.func) == "sum":
         return None
     value = scope.module.values.get(leaves)
     if value is None:
@@ -173,7 +174,7 @@ def _origins(context: Context, made: Bound, call: Call) -> list[Origin]:
     """Return the Rngs that a constructor is given whose streams layers fork."""
     origins = rng_analysis(context).origins
     found: dict[Origin, None] = {}
-    for given in (*call.args, *(value for _, value in call.keywords)):
+    for given in call.given:
         for origin in origins.of(context.flow.with_value(made, given)):
             if origin.kept:
                 found[origin] = None

@@ -192,9 +192,10 @@ class Told:
         node = function.node
         statement = None if isinstance(node, ast.Lambda) else node.body[-1]
         test = node.body if isinstance(node, ast.Lambda) else getattr(statement, "value", None)
-        if not isinstance(test, ast.Call) or len(function.params) != 1:
+        if test is None or len(function.params) != 1:
             return False
-        return _is_test(test, next(iter(function.params))) and self._of_variables(test.args[1], function.scope)
+        cls = _let_through(test, next(iter(function.params)))
+        return cls is not None and self._of_variables(cls, function.scope)
 
     def _sown(self, bound: Bound) -> bool:
         """Say whether a value is a part of a state under a name that modules of the project sow."""
@@ -320,8 +321,9 @@ def tested(source: Source, name: ast.Name) -> Iterator[ast.expr]:
     """Yield the classes that ``isinstance`` lets through where a name stands, which nothing binds in between."""
     for branch in source.of_type(*_BRANCHES):
         for test in _holding(branch, name):
-            if _is_test(test, name.id) and not _bound(branch, name.id):
-                yield test.args[1]  # type: ignore[attr-defined]
+            cls = _let_through(test, name.id)
+            if cls is not None and not _bound(branch, name.id):
+                yield cls
     loops, functions = source.of_type(ast.For), source.of_type(ast.FunctionDef)
     for body in (*(loop.body for loop in loops), *(function.body for function in functions)):
         for n, statement in enumerate(body[:-1]):
@@ -329,9 +331,10 @@ def tested(source: Source, name: ast.Name) -> Iterator[ast.expr]:
                 test = statement.test
                 if not isinstance(test, ast.UnaryOp) or not isinstance(test.op, ast.Not) or statement.orelse:
                     continue
-                if _is_test(test.operand, name.id) and isinstance(statement.body[-1], _LEAVING):
+                cls = _let_through(test.operand, name.id)
+                if cls is not None and isinstance(statement.body[-1], _LEAVING):
                     if not any(_bound(later, name.id) for later in body[n + 1 :]):
-                        yield test.operand.args[1]  # type: ignore[attr-defined]
+                        yield cls
 
 
 def _holding(branch: ast.AST, node: ast.expr) -> Iterator[ast.expr]:
@@ -353,15 +356,18 @@ def _holding(branch: ast.AST, node: ast.expr) -> Iterator[ast.expr]:
         yield from test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
 
 
-def _is_test(node: ast.expr, name: str) -> bool:
-    return (
+def _let_through(node: ast.expr, name: str) -> ast.expr | None:
+    """Return the class, or classes, in ``isinstance(name, cls)``; None for another condition."""
+    if (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "isinstance"
         and len(node.args) == 2
         and isinstance(node.args[0], ast.Name)
         and node.args[0].id == name
-    )
+    ):
+        return node.args[1]
+    return None
 
 
 def _bound(branch: ast.AST, name: str) -> bool:
