@@ -52,8 +52,8 @@ def _needs(plan: Plan) -> Iterator[str]:
 
 def _why_not(plan: Plan) -> str:
     if plan.part_of:
-        kinds = ", ".join(f"nnx.{name}" for name in plan.part_of)
-        return f"it holds the model's {kinds} alone, all of it, and no RNG state; the rest stays as the model is made"
+        rng = ", and no RNG state" if not plan.streams else ""
+        return f"it holds the model's {plan.part_of.said} alone, all of it{rng}; the rest stays as the model is made"
     if plan.compared and plan.streams:
         return "every leaf, RNG state included, is where the new program has it"
     if plan.compared:

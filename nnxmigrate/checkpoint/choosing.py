@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.filters import filter_of
 from nnxmigrate.checkpoint.initialise import Form, Program
 from nnxmigrate.checkpoint.layout import Item, Step
 from nnxmigrate.checkpoint.nodes import MODEL
@@ -136,11 +137,14 @@ def _chosen(
         item.name: _planned(item, tree, program, wishes, eager) for item, tree in named if find_streams(tree.leaves)
     }
     fitting = {name: plan for name, plan in alone.items() if not plan.problems}
-    if fitting:
-        return Chosen(fitting)
+    whole = {name: plan for name, plan in fitting.items() if not plan.part_of}
+    if whole:
+        return Chosen(whole)
     together = _together(named, program, wishes)
     if together:
         return Chosen(together, shared=True)
+    if fitting:
+        return Chosen(fitting)
     if not alone:  # nothing holds RNG state: what fits the model is as it should be
         plans = {item.name: _planned(item, tree, program, wishes, eager) for item, tree in named}
         fitting = {name: plan for name, plan in plans.items() if not plan.problems}
@@ -192,34 +196,46 @@ def _planned(
     if plan.unexpected and hidden and program.may_hide_arrays and eager is None:
         program.build("Flax 0.12 hides plain array attributes from a traced model, so it is really built")
         plan = planned()
-    return _part_alone(plan, tree, program, wishes) or plan
+    return _part_alone(plan, tree, program, wishes, same) or plan
 
 
-def _part_alone(plan: Plan, tree: StoredTree, program: Program, wishes: Wishes) -> Plan | None:
-    """Return the plan for a tree that holds a part of the model and no RNG state, as ``nnx.state(model, nnx.Param)``.
+def _part_alone(plan: Plan, tree: StoredTree, program: Program, wishes: Wishes, same: SameValue) -> Plan | None:
+    """Return the plan for a tree that holds a part of the model, as ``nnx.state(model, nnx.Param)`` does.
 
-    Such a part is as the new program has it. Which it is must follow from the classes of Flax's Variables: it has all
-    of some and none of the others.
+    Which it is must follow from the classes of the Variables: it has all of some, and none of the others. Without RNG
+    state such a part is as the new program has it.
     """
-    strange = plan.unexpected or plan.reshaped or plan.streams or plan.mounted or not program.plain
+    strange = plan.unexpected or plan.reshaped or plan.mounted or plan.lost or not program.plain
     if strange or not plan.missing or plan.problems == len(program.target[plan.layout]) or wishes != Wishes():
         return None
-    from flax import nnx
-
     target = program.target
-    there = {target[plan.layout][kept.path].variable for kept in plan.kept}
-    absent = {leaf.variable for leaf in plan.missing}
-    if not there or not all(hasattr(nnx, name) for name in there | absent):
+    stored = [target[plan.layout][kept.path] for kept in plan.kept if not target[plan.layout][kept.path].rng]
+    classes = {leaf.variable_class for leaf in stored}
+    with_rng = bool(plan.streams)
+
+    def in_part(leaf: TargetLeaf) -> bool:
+        return with_rng if leaf.rng else leaf.variable_class in classes
+
+    found = filter_of(*_classes(target[plan.layout].values(), in_part))
+    if not stored or found is None or classes & {leaf.variable_class for leaf in plan.missing}:
         return None
-    stored = tuple(getattr(nnx, name) for name in there)
-    if any(issubclass(getattr(nnx, name), stored) for name in absent):
+    part = {layout: {path: leaf for path, leaf in leaves.items() if in_part(leaf)} for layout, leaves in target.items()}
+    own = make_plan(tree, part, wishes, same)
+    if own.problems or not (with_rng or own.needless):
         return None
-    part = {
-        layout: {path: leaf for path, leaf in leaves.items() if leaf.variable in there and not leaf.rng}
-        for layout, leaves in target.items()
-    }
-    found = make_plan(tree, part, wishes)
-    return replace(found, part_of=tuple(sorted(there))) if found.needless and not found.problems else None
+    note = (
+        f"of the model {found.said} alone is stored; the printed code restores that, the rest stays as it is made "
+        "(--allow-missing PATTERN stores initial values of what the program has more now)"
+    )
+    return replace(own, part_of=found, notes=(*own.notes, *([note] if with_rng else [])))
+
+
+def _classes(leaves: Iterable[TargetLeaf], chosen: Callable[[TargetLeaf], bool]) -> tuple[set[type], set[type]]:
+    """Return the classes of the Variables that are chosen, and of the others; ``object`` stands for no Variable."""
+    found: tuple[set[type], set[type]] = (set(), set())
+    for leaf in leaves:
+        found[not chosen(leaf)].add(leaf.variable_class or object)
+    return found
 
 
 def _comparison(program: Program, place: Callable[[Leaf], tuple[Item, StoredTree]]) -> SameValue:
@@ -256,9 +272,13 @@ def _together(named: Trees, program: Program, wishes: Wishes) -> dict[str, Plan]
     empty = {path: leaf for _, tree in parts for path, leaf in tree.empty.items()}
     places = {item.name: (item, tree) for item, tree in parts}
     same = _comparison(program, lambda leaf: places[owner[leaf.path]])
-    whole = make_plan(replace(first, leaves=leaves, empty=empty), program.target, wishes, same)
+    tree = replace(first, leaves=leaves, empty=empty)
+    whole = make_plan(tree, program.target, wishes, same)
     if whole.problems:
-        return {}
+        part = _part_alone(whole, tree, program, wishes, same)
+        if part is None:
+            return {}
+        whole = replace(part, part_of=None)
     return {item.name: _share(whole, item.name, owner) for item, _ in parts}
 
 

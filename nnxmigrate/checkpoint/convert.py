@@ -318,7 +318,7 @@ def _verify(job: Job, root: AnyFolder, values: dict[Path, Any], progress: Progre
             if job.program is not None and isinstance(target, LocalFolder):
                 name = target.path.name if plan.parts != ("",) else ""
                 alone = part.mounted and name == MODEL  # the program's tree is the model's
-                whole = alone or not (job.shared or part.mounted)
+                whole = alone or not (job.shared or part.mounted or part.part_of)
                 restore_with_orbax(target.path, part, job.program, "" if alone else name, whole, values)
 
 

@@ -401,8 +401,9 @@ def is_remote(address: str) -> bool:
 
 
 NOT_ORBAX = (
-    "msgpack and pickle files are not read: load the file in the old program's environment, leave RNG state out, "
-    "and save the rest with ocp.StandardCheckpointer"
+    "msgpack, pickle and NumPy files are not read. One of plain arrays without RNG state needs no conversion; for any "
+    "other, and for a pickled nnx.State, load the file in the old program's environment, leave RNG state out, and save "
+    "the rest with ocp.StandardCheckpointer"
 )
 
 

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from nnxmigrate.checkpoint.job import ItemJob
-from nnxmigrate.checkpoint.nodes import OPT_STATE, STEP, bare, holds_optimizer
+from nnxmigrate.checkpoint.nodes import OPT_STATE, STEP, bare, holds_optimizer, joined_by
 from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.reading import open_array
 from nnxmigrate.checkpoint.rng import find_streams
@@ -44,6 +44,7 @@ def looks_like(one: ItemJob, plan: Plan) -> Looks:
         (plan.layout is Layout.STATE and not of_variables)
         or any(OPT_STATE in path for path in leaves)
         or bool(tops & _PARTS)
+        or any(joined_by(path) for path in leaves)
         or _divided(leaves)
         or _each_with_streams(plan, tops)
         or _twice(one, plan)

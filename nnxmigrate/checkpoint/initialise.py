@@ -7,6 +7,8 @@ removes it: no initialiser runs and no parameter is ever allocated.
 from __future__ import annotations
 
 import enum
+import pathlib
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -72,6 +74,7 @@ class NamedLeaf:
         rng: whether it belongs to a Variable of RNG state.
         value: the array or number; a ``None`` or an empty container has its place too.
         variable: the name of its Variable's class; empty if it is in none.
+        variable_class: that class; None if it is in none.
         tag: of RNG state, the name of its stream in the ``nnx.Rngs`` that made it; empty if unknown.
     """
 
@@ -81,6 +84,7 @@ class NamedLeaf:
     rng: bool
     value: Any
     variable: str = ""
+    variable_class: type | None = None
     tag: str = ""
 
 
@@ -160,7 +164,7 @@ class Program:
         except (CheckpointError, SystemExit) as error:
             raise _ended(error) from error
         except Exception as error:
-            hint = _ALONE if self._with_optimizer else ""
+            hint = _ALONE if self._with_optimizer or _in_an_optimizer(error) else ""
             if "No RngStream named" in str(error):
                 hint = "--rngs names all streams that the model draws from, such as params=0,dropout=1"
             raise CheckpointError(f"building the model failed: {_said(error)}", hint) from error
@@ -487,7 +491,7 @@ def named_leaves(tree: Any) -> Iterator[NamedLeaf]:
         tag = str(getattr(leaf, "tag", "")) if rng else ""
         for inner_keys, value in jax.tree_util.tree_flatten_with_path(leaf, is_leaf=is_empty)[0]:
             inner, inner_types = _names(inner_keys)
-            yield NamedLeaf((*path, *inner), (*types, *inner_types), len(path), rng, value, kind.__name__, tag)
+            yield NamedLeaf((*path, *inner), (*types, *inner_types), len(path), rng, value, kind.__name__, kind, tag)
 
 
 def is_empty(value: Any) -> bool:
@@ -531,6 +535,7 @@ def _target_of(leaves: Iterable[NamedLeaf]) -> Target:
             origin=path,
             empty=empty,
             variable=leaf.variable,
+            variable_class=leaf.variable_class,
             tag=leaf.tag,
         )
         state[path] = found
@@ -577,6 +582,12 @@ def _here(value: Any) -> Any:
     import jax
 
     return value.addressable_data(0) if isinstance(value, jax.Array) and not value.is_fully_addressable else value
+
+
+def _in_an_optimizer(error: BaseException) -> bool:
+    """Say whether an optimizer of Flax raised an error while it was made."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(pathlib.PurePath(frame.filename).parts[-3:] == ("nnx", "training", "optimizer.py") for frame in frames)
 
 
 def _ended(error: CheckpointError | SystemExit) -> CheckpointError:

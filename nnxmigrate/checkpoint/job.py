@@ -162,7 +162,7 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
             _require_names(step, items)
             shared = shared or chosen.shared
     job = Job(request, checkpoint, destination, items, notes, program, shared, seconds=seconds)
-    job.notes += _notes(job)
+    job.notes += dict.fromkeys(_notes(job))  # steps and parts of one state may have the same
     return job
 
 
@@ -219,7 +219,7 @@ def _notes(job: Job) -> Iterator[str]:
         yield from job.program.notes
     for one, plan in job.converted:
         where = f"{one.item.name}: " if one.item.name else ""
-        yield from (f"{where}{note}" for note in plan.notes)
+        yield from (f"{where if not job.shared else ''}{note}" for note in plan.notes)
         if not one.tree.keys_known and any(leaf.dtype == "uint32" for leaf in one.tree.leaves.values()):
             yield f"{where}the checkpoint does not say which arrays are typed keys (array_metadatas is missing)"
         if one.tree.shardings is None:

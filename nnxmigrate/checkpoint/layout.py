@@ -15,7 +15,8 @@ from nnxmigrate.checkpoint.files import NOT_ORBAX, Folder
 UNFINISHED = ".orbax-checkpoint-tmp"
 MARK = "nnxmigrate-unfinished"  # in a store, the file that says which conversion is under way
 _STEP = re.compile(r"(?:.*_)?(\d+)")
-_OTHER_FILE = re.compile(r"checkpoint|.+_\d+|.+\.(?:msgpack|pkl|pickle)")  # of flax.training.checkpoints, and by hand
+#: Those of flax.training.checkpoints, and what programs wrote by hand.
+_OTHER_FILE = re.compile(r"checkpoint|.+_\d+|.+\.(?:msgpack|pkl|pickle|npz)")
 
 
 class Kind(enum.Enum):
@@ -197,7 +198,7 @@ def _why_not(folder: Folder) -> str:
         return "_METADATA is missing: the checkpoint is damaged"
     others = [name for name in files if _OTHER_FILE.fullmatch(name)]
     if others:
-        return f"{others[0]} is a msgpack or pickle file"
+        return f"{others[0]} is a msgpack, pickle or NumPy file"
     if not files and not folders:
         return "the folder is empty"
     below = [name for name in folders if folder.child(name).read("_METADATA") is not None]

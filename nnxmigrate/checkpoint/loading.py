@@ -6,15 +6,18 @@ import itertools
 import pathlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from nnxmigrate.checkpoint.each_step import lines_of_steps
+from nnxmigrate.checkpoint.filters import Filter, filter_of
 from nnxmigrate.checkpoint.guess import Looks, looks_like, share_a_state
 from nnxmigrate.checkpoint.initialise import Made
 from nnxmigrate.checkpoint.job import ItemJob, Job
+from nnxmigrate.checkpoint.layout import Step
 from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, OPTIMIZER, STEP, holds_optimizer, nested
 from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.restoring import as_stored, partially, restored
 from nnxmigrate.checkpoint.target import Layout
+from nnxmigrate.checkpoint.trained import trained
 from nnxmigrate.checkpoint.tree import DICT_KEY, is_below
 from nnxmigrate.checkpoint.trees import SAVED, tree_lines
 
@@ -43,13 +46,17 @@ def loading_code(job: Job, maker: Maker | None) -> str:
         maker: how the model is made; None if the user did not say.
     """
     made = _made_where(job, maker)
-    shared = _shared_lines(job) if job.shared else None
-    if shared:
-        return _program([f"model = {made.call}", *shared], made)
-    lines: list[str] = []
-    for one, plan, title in _of_one_step(job):
-        lines += [*title, *_item_lines(job, one, plan, made, first=not lines)]
-    return _program(lines, made)
+
+    def of(job: Job, step: Step) -> list[str]:
+        shared = _shared_lines(job, step) if job.shared else None
+        if shared:
+            return [f"model = {made.call}", *shared]
+        lines: list[str] = []
+        for one, plan, title in _of_step(job, step):
+            lines += [*title, *_item_lines(job, one, plan, made, first=not lines)]
+        return lines
+
+    return _program(lines_of_steps(job, of) or [], made)
 
 
 def partial_code(job: Job, maker: Maker | None) -> str | None:
@@ -63,28 +70,38 @@ def partial_code(job: Job, maker: Maker | None) -> str | None:
         The code; None where what was saved is not known, or holds RNG state that cannot be told from arrays.
     """
     made = _made_where(job, maker)
-    lines: list[str] = []
-    for one, plan, title in _of_one_step(job):
-        own = _partial_lines(job, one, plan, made, first=not lines)
-        if own is None:
-            return None
-        lines += [*title, *own]
-    return _program(lines, made)
+
+    def of(job: Job, step: Step) -> list[str] | None:
+        lines: list[str] = []
+        for one, plan, title in _of_step(job, step):
+            own = _partial_lines(job, one, plan, made, first=not lines)
+            if own is None:
+                return None
+            lines += [*title, *own]
+        return lines
+
+    lines = lines_of_steps(job, of)
+    return None if lines is None else _program(lines, made)
 
 
 def _program(lines: Sequence[str], made: Maker) -> str:
-    """Return the lines below the imports that they need."""
-    text = "\n".join(lines)
+    """Return the lines below the imports that they need, those among the lines included."""
+    text = "\n".join(line for line in lines if not line.startswith("from "))
     imports = ["import jax"] if "jax." in text else []
     imports += ["import orbax.checkpoint as ocp"]
     imports += ["from flax import nnx"] if "nnx." in text else []
-    imports += [made.imports] if made.imports and made.call in text else []
+    own = [made.imports] if made.imports and made.call in text else []
+    names: dict[str, set[str]] = {}
+    for line in (*own, *(line for line in lines if line.startswith("from "))):
+        module, _, name = line.removeprefix("from ").partition(" import ")
+        names.setdefault(module, set()).add(name)
+    imports += [f"from {module} import {', '.join(sorted(names[module]))}" for module in names]
     return "\n".join([*imports, "", text])
 
 
-def _of_one_step(job: Job) -> Iterator[tuple[ItemJob, Plan, list[str]]]:
-    """Give the converted items of the first step, each with the lines that name it if there are several."""
-    pairs = [pair for pair in job.converted if pair[0].step is job.converted[0][0].step]
+def _of_step(job: Job, step: Step) -> Iterator[tuple[ItemJob, Plan, list[str]]]:
+    """Give the converted items of a step, each with the lines that name it if there are several."""
+    pairs = [pair for pair in job.converted if pair[0].step is step]
     for number, (one, plan) in enumerate(pairs):
         title = [f"# item {one.item.name}"] if len(pairs) > 1 else []
         yield one, plan, ["", *title] if number else title
@@ -110,7 +127,11 @@ def _partial_lines(job: Job, one: ItemJob, plan: Plan, made: Maker, first: bool)
         return None
     lines = [*makes.lines, *_stored_streams(plan, "")]
     (name,) = makes.names
-    lines.append(f"state = nnx.state({name}, {_stored_filter(plan, '')})")
+    filters = _stored_filter(plan, "")
+    if plan.part_of:
+        lines += plan.part_of.import_lines
+        filters = f"nnx.All({plan.part_of.text}, {filters})"
+    lines.append(f"state = nnx.state({name}, {filters})")
     if plan.layout is Layout.PURE:
         lines += partially("pure", "nnx.to_pure_dict(state)", source, one)
         lines.append("nnx.replace_by_pure_dict(state, pure)")
@@ -179,16 +200,16 @@ def _beside_lines(folder: str, one: ItemJob, plan: Plan, made: Maker, stored: bo
     return [*lines, f"nnx.update({name}, {found})"]
 
 
-def _shared_lines(job: Job) -> list[str] | None:
+def _shared_lines(job: Job, step: Step) -> list[str] | None:
     """Return the lines that load a state whose parts are items; None where no filters give those parts."""
-    step = job.converted[0][0].step
     parts = [(one, plan) for one, plan in job.converted if one.step is step]
     filters = _filters(job, parts)
     if filters is None:
         return None
     parts = [parts[at] for at, _ in filters]
     names = [_identifier(one.item.name) for one, _ in parts]
-    lines = [f"{', '.join(names)} = nnx.state(model, {', '.join(text for _, text in filters)})"]
+    lines = [line for _, one in filters for line in one.import_lines]
+    lines.append(f"{', '.join(names)} = nnx.state(model, {', '.join(one.text for _, one in filters)})")
     for name, (one, plan) in zip(names, parts, strict=True):
         if plan.layout is Layout.PURE:
             lines += restored("pure", f"nnx.to_pure_dict({name})", job, one, "")
@@ -198,43 +219,35 @@ def _shared_lines(job: Job) -> list[str] | None:
     return [*lines, f"nnx.update(model, {', '.join(names)})"]
 
 
-def _filters(job: Job, parts: Sequence[tuple[ItemJob, Plan]]) -> list[tuple[int, str]] | None:
+def _filters(job: Job, parts: Sequence[tuple[ItemJob, Plan]]) -> list[tuple[int, Filter]] | None:
     """Return the order of the parts and the filters that give them, if their Variables' classes tell them apart."""
-    from flax import nnx
-
     if job.program is None or not job.program.plain:
         return None
-    kinds: list[set[str]] = []
+    kinds: list[set[type]] = []
+    absent: set[type] = set()
     rng = False
     for _, plan in parts:
         target = job.program.target[plan.layout]
         paths = [*(kept.path for kept in plan.kept), *(leaf.path for leaf in plan.added)]
-        kinds.append({target[path].variable for path in paths})
+        kinds.append({target[path].variable_class or object for path in paths})
         rng = rng or any(target[path].rng for path in paths)
+    for leaf in job.program.target[Layout.STATE].values():
+        kind = leaf.variable_class or object
+        if not (leaf.empty or any(kind in own for own in kinds) or (leaf.rng and not rng)):
+            absent.add(kind)
     rest = "..." if rng else "nnx.Not(nnx.RngState)"  # where no item has RNG state, the model's stays its own
-    for order in itertools.permutations(range(len(parts))):
-        last = order[-1]
-        texts = [_filter_text(kinds[at]) if at != last else rest for at in order]
-        if all(_first_match(kind, order, kinds, nnx) == at for at in order for kind in kinds[at]) and None not in texts:
-            return [(at, str(text)) for at, text in zip(order, texts, strict=True)]
-    return None
+    for order in itertools.permutations(range(len(parts))) if not absent else ():
+        found = [filter_of(kinds[at], ()) for at in order[:-1]]
+        if all(_first_match(kind, order, kinds) == at for at in order for kind in kinds[at]) and all(found):
+            return [(at, one or Filter(rest, "")) for at, one in zip(order, [*found, None], strict=True)]
+    every = set().union(absent, *kinds)
+    exact = [filter_of(own, every - own) for own in kinds]
+    return [(at, one) for at, one in enumerate(exact) if one] if all(exact) else None
 
 
-def _filter_text(kinds: set[str]) -> str:
-    names = [f"nnx.{kind}" for kind in sorted(kinds)]
-    return names[0] if len(names) == 1 else f"({', '.join(names)})"
-
-
-def _first_match(kind: str, order: Sequence[int], kinds: Sequence[set[str]], nnx: Any) -> int | None:
-    """Return the part that gets the Variables of a class when filters are tried in order; None if one is unknown."""
-    for at in order[:-1]:
-        classes = [getattr(nnx, name) for name in kinds[at] if hasattr(nnx, name)]
-        if len(classes) < len(kinds[at]):
-            return None
-        own = getattr(nnx, kind, None)
-        if kind in kinds[at] or (own is not None and any(issubclass(own, one) for one in classes)):
-            return at
-    return order[-1]
+def _first_match(kind: type, order: Sequence[int], kinds: Sequence[set[type]]) -> int:
+    """Return the part that gets the Variables of a class when filters are tried in order."""
+    return next((at for at in order[:-1] if issubclass(kind, tuple(kinds[at]))), order[-1])
 
 
 def _identifier(name: str) -> str:
@@ -274,7 +287,7 @@ def _making(job: Job, one: ItemJob, plan: Plan, made: Maker) -> _Making | None:
         kind, told = _class_of("nnx.Optimizer", plan)
         return _Making([*lines, *told, f"optimizer = {kind}(model, whole.tx, wrt=whole.wrt)"], plan.parts)
     if holds_optimizer(one.tree.leaves):
-        return _making_with_an_optimizer(plan, made)
+        return _making_with_an_optimizer(job, plan, made)
     return _Making([f"model = {made.call}"], [MODEL])
 
 
@@ -284,19 +297,23 @@ def _making_what_it_looks_like(job: Job, one: ItemJob, plan: Plan, made: Maker) 
     if looks is Looks.TREE or (looks is Looks.MODEL and share_a_state(same_step, one)):
         return None
     if looks is Looks.OPTIMIZER:
-        return _making_with_an_optimizer(plan, made)
+        return _making_with_an_optimizer(job, plan, made)
     if looks is Looks.OPT_STATE:
-        lines = [f"model = {made.call}", f"optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param){_TX}"]
+        trains = trained(plan, None)
+        lines = [f"model = {made.call}", f"optimizer = nnx.Optimizer(model, tx, wrt={trains.text}){_TX}"]
         return _Making(lines, [OPTIMIZER])
     return _Making([f"model = {made.call}"], [MODEL])
 
 
-def _making_with_an_optimizer(plan: Plan, made: Maker) -> _Making:
+def _making_with_an_optimizer(job: Job, plan: Plan, made: Maker) -> _Making:
     """Return how a model and the optimizer are made that its checkpoint needs."""
     split = plan.parts != ("",)
     kind, told = _class_of("nnx.Optimizer" if split else "nnx.ModelAndOptimizer", plan)
-    optimizer = f"optimizer = {kind}(model, tx{', wrt=nnx.Param' if split else ''}){_TX}"
-    return _Making([f"model = {made.call}", *told, optimizer], plan.parts if split else [OPTIMIZER])
+    trains = trained(plan, job.program)
+    wrt = f", wrt={trains.text}" if split or not trains.usual else ""
+    optimizer = f"optimizer = {kind}(model, tx{wrt}){_TX if trains.known else _TX_AND_WRT}"
+    lines = [*trains.import_lines, f"model = {made.call}", *told, optimizer]
+    return _Making(lines, plan.parts if split else [OPTIMIZER])
 
 
 def _making_a_pair(plan: Plan, made: Maker) -> _Making | None:
@@ -311,6 +328,7 @@ def _making_a_pair(plan: Plan, made: Maker) -> _Making | None:
 
 
 _TX = "  # tx: your optax transformation"
+_TX_AND_WRT = f"{_TX}; wrt: what it trains, nnx.Param if you gave it nothing"
 _PART = "  # or the filter that it was saved with, such as nnx.Param"
 
 
@@ -333,7 +351,8 @@ def _object_lines(name: str, job: Job, one: ItemJob, plan: Plan, part: str) -> l
     # without a model nothing could be initialised, so the checkpoint holds the RNG state that stays and no other
     filters = "" if job.program else f", {_stored_filter(plan, part)}"
     if plan.part_of:
-        filters = f", {_filter_text(set(plan.part_of))}"
+        lines += plan.part_of.import_lines
+        filters = f", {plan.part_of.text}"
     part_of = "" if job.program or plan.streams or name != MODEL else _PART
     lines.append(f"state = nnx.state({name}{filters}){part_of}")
     if plan.layout is Layout.PURE:

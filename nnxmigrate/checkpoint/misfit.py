@@ -6,10 +6,10 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnxmigrate.checkpoint.errors import MisfitError
-from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, STEP, bare, nested_each, nodes_above, with_streams
+from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, STEP, bare, joined_by, nested_each, nodes_above, with_streams
 from nnxmigrate.checkpoint.rng import Stream
 from nnxmigrate.checkpoint.target import Layout, TargetLeaf
-from nnxmigrate.checkpoint.tree import Leaf, Path, dotted
+from nnxmigrate.checkpoint.tree import SEQUENCE_KEY, Leaf, Path, dotted
 
 _SHOWN = 12  # leaves named in a refusal before "and N more"
 
@@ -52,8 +52,8 @@ class Misfit:
         return MisfitError("\n".join(lines), self._way_out())
 
     def _way_out(self) -> str:
-        beside = self._from_elsewhere() or self._by_the_optimizer() or self._by_the_factory()
-        return beside or self._by_renames() or "; ".join(self._by_options())
+        beside = self._from_elsewhere() or self._of_joined_names() or self._by_the_optimizer() or self._by_the_factory()
+        return beside or self._by_the_keys() or self._by_renames() or "; ".join(self._by_options())
 
     def _from_elsewhere(self) -> str:
         if not self.elsewhere:
@@ -127,6 +127,31 @@ class Misfit:
             "--model out, and load it with the filter that it was saved with, such as nnx.state(model, nnx.Param)"
         )
 
+    def _of_joined_names(self) -> str:
+        """Say so where the program joined the names of its state, and there is no RNG state."""
+        separators = {joined_by(leaf.path) for leaf in self.unexpected}
+        if len(separators - {""}) != 1 or self.kept or self.streams or self.lost:
+            return ""
+        (separator,) = separators - {""}
+        return (
+            f"the program joined the names of its state by {separator!r}, and there is no RNG state in it, so it needs "
+            "no conversion: leave --model out, and load it as before"
+        )
+
+    def _by_the_keys(self) -> str:
+        """Say so where the factory returned a list or tuple, and the checkpoint has names in place of its numbers."""
+        numbered = {leaf.path[0] for leaf in self.missing if leaf.key_types[:1] == (SEQUENCE_KEY,)}
+        renames = suggested_renames([*self.unexpected, *self.lost], self.missing)
+        names = {old: new for old, new in renames.items() if new in numbered and "." not in old}
+        if not names or names.keys() != renames.keys():
+            return ""
+        tops = dict.fromkeys(leaf.path[0] for leaf in self.unexpected)
+        tree = nested_each({(top,): "…" for top in tops})
+        return (
+            f"the factory returned a list or tuple, and the checkpoint has names, such as {' and '.join(names)}: let "
+            f"it return the tree that was saved, {tree}"
+        )
+
     def _by_renames(self) -> str:
         renames = suggested_renames([*self.unexpected, *self.lost], self.missing)
         return "perhaps: " + " ".join(f"--rename {old}={new}" for old, new in renames.items()) if renames else ""
@@ -137,13 +162,21 @@ class Misfit:
         elif self.missing and self.unexpected:  # the values are there: no way that would lose them
             yield "is it the model that was trained? --rename OLD=NEW moves stored leaves to where they are now"
         elif self.missing:
+            if self.kept and not (self.streams or self.lost):
+                yield (
+                    "if it is a part of the model, as a filter gives it, it needs no conversion, for it holds no RNG "
+                    "state: leave --model out, and load it with that filter"
+                )
             yield (
                 f"if the program really has more now: --allow-missing PATTERN gives leaves new initial values; "
                 f"nothing is stored for {named(self.missing)}"
             )
         elif self.unexpected:
-            if all(self._beside(leaf) for leaf in self.unexpected):
-                yield f"let the factory return the tree that was saved, with {named(self.unexpected)} in it"
+            beside = [leaf for leaf in self.unexpected if self._beside(leaf) or OPT_STATE in leaf.path]
+            tops = {leaf.path[0] for leaf in beside} - {path[0] for path in self.kept}
+            if beside and all(leaf in beside or leaf.path[0] in tops for leaf in self.unexpected):
+                names = named(beside) if len(beside) == len(self.unexpected) else ", ".join(sorted(tops))
+                yield f"let the factory return the tree that was saved, with {names} in it"
             yield (
                 f"if the program really has fewer now: --drop PATTERN leaves stored leaves out; "
                 f"the values of {named(self.unexpected)} will be lost"
@@ -198,14 +231,20 @@ def _kept_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[Pat
 
 
 def _parts_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[str]:
-    """Return the keys, more than one, below which the missing leaves are stored, each below one of them alone."""
-    held: dict[str, set[tuple[Path, str]]] = {}
-    for leaf in unexpected:
-        held.setdefault(leaf.path[0], set()).add((bare(leaf.path[1:]), leaf.described))
+    """Return the nodes, more than one, below which the missing leaves are stored, each of a part of them.
+
+    Averages stand beside such parts too. What an optimizer remembers of parameters has their names, but is none.
+    """
     wanted = {(bare(leaf.path), leaf.described) for leaf in missing}
-    parts = {key: own & wanted for key, own in held.items() if own & wanted}
-    whole = set().union(*parts.values()) == wanted and sum(map(len, parts.values())) == len(wanted)
-    return list(parts) if whole and len(parts) > 1 else []
+    held: dict[Path, set[tuple[Path, str]]] = {}
+    for leaf in unexpected:
+        path = bare(leaf.path)
+        for depth in range(1, len(path) if OPT_STATE not in path else 0):
+            if (path[depth:], leaf.described) in wanted:
+                held.setdefault(path[:depth], set()).add((path[depth:], leaf.described))
+    parts = {node: own for node, own in held.items() if not any(own < other for other in held.values())}
+    whole = set().union(*parts.values()) == wanted
+    return [dotted(node) for node in parts] if whole and len(parts) > 1 else []
 
 
 def named(leaves: Sequence[Leaf]) -> str:

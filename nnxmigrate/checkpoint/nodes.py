@@ -47,6 +47,12 @@ def bare(path: Path) -> Path:
     return path[:-1] if path[-1:] == ("value",) else path
 
 
+def joined_by(path: Path) -> str:
+    """Return what a program joined the names of a leaf's path by; empty if it did not: no attribute's name has it."""
+    last = bare(path)[-1:] or ("",)
+    return next((separator for separator in "/." if separator in last[0].strip(separator)), "")
+
+
 def nested_all(nodes: Iterable[Path], inner: str) -> str:
     """Return the dicts that put the same at several nodes of a tree, none below another, as Python."""
     return nested_each(dict.fromkeys(nodes, inner))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nnxmigrate.checkpoint.errors import MisfitError
+from nnxmigrate.checkpoint.filters import Filter
 from nnxmigrate.checkpoint.misfit import Misfit
 from nnxmigrate.checkpoint.nodes import MODEL
 from nnxmigrate.checkpoint.rng import Stream
@@ -65,7 +66,7 @@ class Plan:
         streams: the RNG streams found in the checkpoint.
         notes: what the user should know, a line each.
         compared: whether the tree was compared with the new program's.
-        part_of: the classes of the Variables that are stored, if it is a part of the program's state and complete.
+        part_of: what gives the Variables that are stored, if those are a part of the program's state and complete.
         lost: those of the dropped leaves that are of streams of the program's own, which it does not have any more.
         item: the name of its item where a step has several that are converted, for what is said; else empty.
         within: the key of the new program's tree below which it has what this item holds; empty if it is all of it.
@@ -86,7 +87,7 @@ class Plan:
     opened: tuple[TargetLeaf, ...] = ()
     elsewhere: tuple[str, ...] = ()
     mount: Path = ()
-    part_of: tuple[str, ...] = ()
+    part_of: Filter | None = None
     lost: tuple[Leaf, ...] = ()
     item: str = ""
     within: str = ""

@@ -397,8 +397,15 @@ def _layout_of(tree: StoredTree) -> Layout:
 def _type_notes(leaf: Leaf, partner: TargetLeaf) -> Iterator[str]:
     if partner.key_impl and not leaf.key_impl:
         yield f"{leaf.name}: stored without its key type; marked as key<{partner.key_impl}> as in the model"
+    elif partner.kind == "scalar" and _family(leaf) == _family(partner):
+        return  # a number of Python's has no width of its own
     elif (leaf.dtype, leaf.key_impl) != (partner.dtype, partner.key_impl):
         yield f"{leaf.name}: stored {leaf.described}, model {partner.described}; kept as stored"
+
+
+def _family(leaf: Leaf) -> str:
+    """Return the kind of number of a leaf, whatever its width; of typed keys none."""
+    return "key" if leaf.key_impl else (leaf.dtype or "").rstrip("0123456789")
 
 
 def _require_distinct(kept: Iterable[Kept]) -> None:

@@ -11,10 +11,11 @@ from nnxmigrate.checkpoint.answer import reasons
 from nnxmigrate.checkpoint.convert import run_job
 from nnxmigrate.checkpoint.destination import require_free
 from nnxmigrate.checkpoint.errors import READABLE, CheckpointError, MisfitError
-from nnxmigrate.checkpoint.files import LocalFolder, is_remote, local_path
+from nnxmigrate.checkpoint.files import NOT_ORBAX, LocalFolder, is_remote, local_path
 from nnxmigrate.checkpoint.job import SUFFIX, Job, Programs, Request, plan_job
 from nnxmigrate.checkpoint.layout import UNFINISHED, Kind, find_checkpoint
 
+_BY_HAND = {".msgpack", ".pkl", ".pickle", ".npz"}
 _MARKS = {"_METADATA", "_CHECKPOINT_METADATA", "orbax.checkpoint", "manifest.ocdbt"}
 
 
@@ -88,7 +89,8 @@ def convert_all(request: Request, dry_run: bool) -> Iterator[Outcome]:
         require_free(str(place), str(root))
     found = [one for one in find_all(root) if place not in (one[0], *one[0].parents)]
     if not found:
-        raise CheckpointError(f"{root}: no Orbax checkpoint in it or below it")
+        by_hand = any(path.suffix in _BY_HAND for path in root.rglob("*"))
+        raise CheckpointError(f"{root}: no Orbax checkpoint in it or below it", NOT_ORBAX if by_hand else "")
     programs: Programs = {}
     for path, damage in found:
         target = place / path.relative_to(root)

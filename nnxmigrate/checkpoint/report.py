@@ -50,6 +50,22 @@ def found_lines(job: Job) -> Iterator[str]:
             yield f"    RNG stream {'.'.join(stream.path) or '(root)'}: {_stream(stream)}"
 
 
+def titled_plans(job: Job) -> Iterator[tuple[str, Plan]]:
+    """Give each plan with a title that names its item, and its step if there are several; those that are alike once."""
+    several = len({one.step.name for one, _ in job.converted}) > 1
+    alike: dict[tuple[object, ...], list[tuple[ItemJob, Plan]]] = {}
+    for one, plan in job.converted:
+        key = (one.item.name, summary(plan), *plan_lines(plan, every=True))
+        alike.setdefault(key, []).append((one, plan))
+    for pairs in alike.values():
+        first, plan = pairs[0]
+        names = [first.item.name] if first.item.name else []
+        if several:
+            numbers = [str(one.step.number) for one, _ in pairs]
+            names.append(f"{'in step' if len(numbers) == 1 else 'in each of the steps'} {', '.join(numbers)}")
+        yield " ".join(["plan", *(["for"] if first.item.name else []), *names]), plan
+
+
 def plan_lines(plan: Plan, every: bool) -> Iterator[tuple[str, str]]:
     """Give the plan as pairs of what happens to a leaf and the leaf.
 

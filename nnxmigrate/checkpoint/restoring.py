@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nnxmigrate.checkpoint.job import ItemJob, Job
 from nnxmigrate.checkpoint.layout import Kind, Step
 
@@ -25,7 +27,7 @@ def restored(variable: str, target: str, job: Job, one: ItemJob, part: str) -> l
             read = f"manager.restore({one.step.number}, args=ocp.args.Composite({item}={arguments}))[{item!r}]"
         else:
             read = f"manager.restore({one.step.number}, args=ocp.args.Composite(**{{{item!r}: {arguments}}}))[{item!r}]"
-        options = _manager_options(one.step)
+        options = _manager_options(one.step, job.checkpoint.steps)
         return [f"with ocp.CheckpointManager({job.result!r}{options}) as manager:", f"    {variable} = {read}"]
     path = "/".join(filter(None, (job.result, one.step.name, item)))
     given = f"{path!r}, {target}" if target else f"{path!r}"
@@ -63,10 +65,12 @@ def as_stored(variable: str, job: Job, one: ItemJob, part: str = "") -> list[str
     ]
 
 
-def _manager_options(step: Step) -> str:
-    """Return the options under which a CheckpointManager finds a step's folder."""
-    prefix, _, digits = step.name.rpartition("_")
+def _manager_options(step: Step, steps: Sequence[Step]) -> str:
+    """Return the options under which a CheckpointManager finds a step's folder, and those of the other steps."""
+    prefix = step.name.rpartition("_")[0]
     options = [f"step_prefix={prefix!r}"] if prefix else []
-    if digits.startswith("0") and len(digits) > 1:
-        options.append(f"step_format_fixed_length={len(digits)}")
+    numbers = [one.name.rpartition("_")[2] for one in steps if one.name.rpartition("_")[0] == prefix]
+    padded = [len(digits) for digits in numbers if digits.startswith("0") and len(digits) > 1]
+    if padded:
+        options.append(f"step_format_fixed_length={padded[0]}")
     return f", options=ocp.CheckpointManagerOptions({', '.join(options)})" if options else ""

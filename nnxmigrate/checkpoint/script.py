@@ -111,11 +111,12 @@ def standalone_script(job: Job, maker: Maker) -> str:
     outside = [kept for kept in plan.kept if kept.path not in job.program.target[plan.layout]]
     if plan.parts != ("",) or outside or not job.program.plain:
         raise CheckpointError("a script converts a whole tree: let the factory return the object whose state was saved")
-    state = f"nnx.state({maker.call})"
+    part = plan.part_of
+    state = f"nnx.state({maker.call}{f', {part.text}' if part else ''})"
     place = "/".join(filter(None, (job.destination, one.step.name, one.item.name)))
     allowed = any(not leaf.rng for leaf in plan.added)
     return _SCRIPT.format(
-        imports=maker.imports,
+        imports="\n".join([maker.imports, *(part.import_lines if part else [])]),
         source=str(one.item.folder),
         destination=place,
         dropped=_set(leaf.name for leaf in plan.dropped),

@@ -25,6 +25,7 @@ class TargetLeaf(Leaf):
         origin: its path in :attr:`Layout.STATE`, whatever layout it is given in.
         empty: whether it is a ``None`` or an empty container, of which Orbax stores the place alone.
         variable: the name of its Variable's class; empty if it is in none.
+        variable_class: that class; None if it is in none.
         tag: of RNG state, the name of its stream in the ``nnx.Rngs`` that made it; empty if unknown.
     """
 
@@ -32,6 +33,7 @@ class TargetLeaf(Leaf):
     origin: Path = ()
     empty: bool = False
     variable: str = ""
+    variable_class: type | None = None
     tag: str = ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from nnxmigrate.checkpoint.recursive import Outcome
 
 _COLOURS = {"drop": "red", "add": "green", "rename": "yellow", "keep": None}
+_CODES = 3  # kinds of checkpoints of which the code is printed, and places named for each
 _EVERY = 30.0  # seconds between two lines about progress where there is no terminal
 _STAGES = {"copy": "copying", "verify": "verifying"}
 
@@ -29,8 +31,8 @@ def show(job: Job, every: bool) -> None:
 
     for line in report.found_lines(job):
         click.echo(line)
-    for one, plan in job.converted:
-        click.echo(f"plan{f' for {one.item.name}' if one.item.name else ''}: {report.summary(plan)}")
+    for title, plan in report.titled_plans(job):
+        click.echo(f"{title}: {report.summary(plan)}")
         for what, line in report.plan_lines(plan, every):
             click.echo(f"  {click.style(f'{what:<7}', fg=_COLOURS[what])}{line}")
     for note in job.notes:
@@ -116,7 +118,7 @@ def show_outcome(outcome: Outcome) -> None:
 
 
 def summarise(outcomes: Sequence[Outcome], maker: Maker | None, as_json: bool) -> None:
-    """Print how many checkpoints ended how, and how the first converted one is loaded."""
+    """Print how many checkpoints ended how, and how those that were converted are loaded."""
     from nnxmigrate.checkpoint import report
     from nnxmigrate.checkpoint.loading import loading_code
 
@@ -139,7 +141,25 @@ def summarise(outcomes: Sequence[Outcome], maker: Maker | None, as_json: bool) -
     click.echo(f"{len(outcomes)} checkpoints: {', '.join(parts)}{f'; {report.size(copied)} copied' if copied else ''}")
     if written:
         click.echo("files that belong to no checkpoint were not copied")
-        _print_code("load the first one with:", loading_code(written[0], maker))
+        groups = _alike([(job.result, loading_code(job, maker)) for job in written])
+        for title, code in groups[:_CODES]:
+            _print_code(title, code)
+        if len(groups) > _CODES:
+            click.echo(f"\n{len(groups) - _CODES} more are loaded otherwise: --json prints the code of each")
+
+
+def _alike(codes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the code of each kind of checkpoint with a title, given their places; steps may have other numbers."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for place, code in codes:
+        shape = re.sub(r"restore\(\d+", "restore(", re.sub(r"# step .*", "", code.replace(place, "")))
+        found.setdefault(shape, []).append((place, code))
+    groups = []
+    for (place, code), *others in found.values():
+        more = [one for one, _ in others]
+        names = ", ".join(more[:_CODES]) + (f" and {len(more) - _CODES} more" if len(more) > _CODES else "")
+        groups.append((f"load {place}{f', and in the same way {names},' if more else ''} with:", code))
+    return groups
 
 
 def complain(error: CheckpointError, record: Mapping[str, Any] | None) -> None:

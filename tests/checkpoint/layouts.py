@@ -74,6 +74,39 @@ class NoisyRemembering(Noisy):
         self.memory = Memory()
 
 
+class Prompt(nnx.Param):  # type: ignore[misc]
+    pass
+
+
+class Codebook(nnx.Variable):  # type: ignore[misc]
+    pass
+
+
+class Usage(Codebook):
+    pass
+
+
+class Prompted(models.Mlp):  # type: ignore[misc]
+    """Variables of the program's own classes, derived from Flax's and from each other."""
+
+    def __init__(self, rngs: nnx.Rngs) -> None:
+        super().__init__(rngs)
+        self.prompt = Prompt(jnp.ones((2, 3)))
+        self.codes = Codebook(jnp.ones((4, 2)))
+        self.usage = Usage(jnp.ones(4))
+
+
+def locally_prompted(rngs: nnx.Rngs) -> nnx.Module:
+    """The same with a class that no other module can import."""
+
+    class Prompt(nnx.Param):  # type: ignore[misc]
+        pass
+
+    made = models.Mlp(rngs)
+    made.prompt = Prompt(jnp.ones((2, 3)))
+    return made
+
+
 class Dropping(nnx.Module):  # type: ignore[misc]
     """Nothing but RNG state."""
 
@@ -183,6 +216,43 @@ def two_wrong(rngs: nnx.Rngs) -> dict[str, Any]:
 
 def states_of_trainers(rngs: nnx.Rngs) -> dict[str, Any]:
     return {"gen": nnx.state(optimizer(rngs)), "disc": nnx.state(measuring(rngs))}
+
+
+def lora(rngs: nnx.Rngs) -> nnx.Module:
+    return models.Lora(rngs)
+
+
+def adapted(rngs: nnx.Rngs) -> Any:
+    """An optimizer that trains some of the parameters."""
+    return Holder(models.Lora(rngs), tx(), wrt=nnx.LoRAParam)
+
+
+def prompting(rngs: nnx.Rngs) -> Any:
+    return Holder(Prompted(rngs), tx(), wrt=Prompt)
+
+
+def averaged_parts(rngs: nnx.Rngs) -> dict[str, Any]:
+    """The parts of a model as a train state has them, with averages and what an optimizer remembers."""
+    _, params, stats, rest = nnx.split(models.Mlp(rngs), nnx.Param, nnx.BatchStat, ...)
+    memory = tx().init(params)
+    return {"params": params, "batch_stats": stats, "rest": rest, "opt_state": memory, "averages": params, "step": 3}
+
+
+def joined(rngs: nnx.Rngs) -> dict[str, Any]:
+    state = pure(nnx.state(models.Mlp(rngs), nnx.Not(nnx.RngState)))
+    return {".".join(map(str, path)): value for path, value in nnx.traversals.flatten_mapping(state).items()}
+
+
+def numbered(rngs: nnx.Rngs) -> Any:
+    return models.Mlp(rngs), models.Lora(rngs)
+
+
+def only_model(rngs: nnx.Rngs) -> dict[str, Any]:
+    return {"model": models.Mlp(rngs)}
+
+
+def first_layer(rngs: nnx.Rngs) -> Any:
+    return nnx.state(models.Mlp(rngs), lambda path, _: path[0] == "linear")
 
 
 def both_trainers(rngs: nnx.Rngs) -> dict[str, Any]:
@@ -301,6 +371,16 @@ LAYOUTS: dict[str, tuple[Any, str]] = {
     "memory first": (memory_first, "state"),
     "counted": (counted, "state"),
     "parameters below a key": (lambda rngs: {"params": pure(nnx.state(model(rngs), nnx.Param))}, "state"),
+    "own classes": (lambda rngs: nnx.state(Prompted(rngs), (Prompt, Codebook)), "state"),
+    "pure own classes": (lambda rngs: nnx.state(Prompted(rngs), Prompt), "pure"),
+    "without adapters": (lambda rngs: nnx.state(models.Lora(rngs), nnx.Not(nnx.LoRAParam)), "state"),
+    "without own classes": (lambda rngs: nnx.state(Prompted(rngs), nnx.Not((Prompt, Codebook))), "state"),
+    "adapted": (adapted, "state"),
+    "prompting": (prompting, "state"),
+    "averaged parts": (averaged_parts, "state"),
+    "parts of both": (lambda rngs: {"state": list(nnx.split(numbered(rngs), nnx.Param, ...)[1:])}, "state"),
+    "joined": (joined, "state"),
+    "first layer": (first_layer, "state"),
     "without keys": (lambda rngs: nnx.state(model(rngs), nnx.Not(nnx.RngKey)), "state"),
 }
 
@@ -346,7 +426,10 @@ def save(folder: pathlib.Path) -> None:
         manager.wait_until_finished()
     made = models.Mlp(models.new_rngs())
     split = nnx.split(made, nnx.Param, ...)
+    adapted = models.Lora(models.new_rngs())
+    filters = (nnx.All(nnx.Param, nnx.Not(nnx.LoRAParam)), nnx.RngState)
     for name, parts in (
+        ("items without adapters", {"params": nnx.state(adapted, filters[0]), "rngs": nnx.state(adapted, filters[1])}),
         ("part items", {"params": split[1], "rest": split[2]}),
         ("trained items", dict_with_holder(models.new_rngs())),
         ("averaged items", {"model": nnx.state(made), "ema": nnx.state(made, nnx.Param), "settings": {"rate": 0.5}}),
@@ -388,7 +471,7 @@ def differing(case: dict[str, Any], code: str, source: pathlib.Path) -> list[str
     from tests.checkpoint.driver import arrays, live
 
     mine = MeasuringAlone if "derived from nnx.Optimizer" in code else Measuring
-    model = Remembering if "memory" in case["layout"] else models.Mlp
+    model = Remembering if "memory" in case["layout"] else models.Lora if "adapt" in case["layout"] else models.Mlp
     program: dict[str, Any] = {"MyModel": model, "MyOptimizer": mine, "tx": tx()}
     exec(code, program)
     filled = live(eval(case["filled"], program))

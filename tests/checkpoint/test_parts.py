@@ -31,6 +31,17 @@ class Other(nnx.Variable):
     pass
 
 
+class Special(nnx.Param):
+    pass
+
+
+class Specialised(Net):
+    def __init__(self, rngs):
+        super().__init__(rngs)
+        self.special = Special(self.norm.bias[...] + 1)
+        self.norm.scale = Special(self.norm.scale[...])
+
+
 class Own(Net):
     def __init__(self, rngs):
         super().__init__(rngs)
@@ -79,7 +90,11 @@ print(json.dumps({
     "adapters": saved("adapters", {"": nnx.LoRAParam}),
     "beside": saved("beside", {"params": nnx.Param, "averages": nnx.Param}),
     "own": saved("own", {"": both}, parts_program.Own),
+    "own alone": saved("own_alone", {"": parts_program.Other}, parts_program.Own),
+    "derived": saved("derived", {"": parts_program.Special}, parts_program.Specialised),
     "without": saved("without", {"": nnx.All(nnx.Param, nnx.Not(nnx.LoRAParam))}),
+    "half": saved("half", {"": lambda path, _: path[-1] == "scale"}),
+    "derived alone": saved("alone", {"": lambda path, _: path[-1] == "special"}, parts_program.Specialised),
 }))
 """
 
@@ -87,12 +102,13 @@ print(json.dumps({
 @pytest.mark.parametrize("version", NEW)
 def test_a_part_of_the_model(version: str) -> None:
     found = json.loads(run_code(version, _PROGRAM).splitlines()[-1])
-    for name in ("parameters", "statistics", "adapters", "beside"):
+    for name in ("parameters", "statistics", "adapters", "beside", "own", "own alone", "derived", "without"):
         result = found[name]
         assert result["exit"] == 0, result["output"]
         assert result["status"] == "needless"
         assert result["same"], name
         assert any("alone, all of it" in reason for reason in result["reasons"]), result["reasons"]
-    for name in ("own", "without"):  # a class of the program's own, and one that the filter would take along
+    for name in ("half", "derived alone"):  # not all of a class, and a class that is also that of other leaves
         assert found[name]["exit"] == 1, name
         assert "missing" in found[name]["output"]
+        assert "nothing was written" not in found[name]["output"]

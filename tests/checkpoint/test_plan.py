@@ -682,3 +682,17 @@ def test_streams_of_another_model_are_named() -> None:
     plan.require_fit()
     assert any("not below gen are left out too, such as disc.d.rngs.noise" in note for note in plan.notes)
     assert not any("--model" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"), [("int32", "int64", False), ("float32", "float64", False), ("uint32", "int64", True)]
+)
+def test_numbers_of_python_have_no_width(old: str, new: str, told: bool) -> None:
+    wanted = target({"w.value": "float32 2", "step": new})
+    numbers = {
+        layout: {path: replace(one, kind="scalar") if path == ("step",) else one for path, one in leaves.items()}
+        for layout, leaves in wanted.items()
+    }
+    plan = make_plan(stored({"w.value": "float32 2", "step": old}), numbers)
+    assert bool(plan.notes) == told
+    assert bool(make_plan(stored({"w.value": "float32 2", "step": old}), wanted).notes)

@@ -117,6 +117,21 @@ CASES = {
     "with its memory, by a pair": _case("with its memory", "dict_of_pair", _SAVED),
     "without keys": _case("without keys", "", _MODEL),
     "without keys, by its factory": _case("without keys", "model", _MODEL),
+    "own classes, by the factory of all": _case("own classes", "Prompted", _MODEL),
+    "pure own classes, by the factory of all": _case("pure own classes", "Prompted", _MODEL),
+    "without adapters, by the factory of all": _case("without adapters", "lora", _MODEL),
+    "without own classes, by the factory of all": _case("without own classes", "Prompted", _MODEL),
+    "items without adapters, by the factory of all": _case(
+        "items without adapters", "lora", "{'params': nnx.state(model), 'rngs': {}}", items=("params", "rngs")
+    ),
+    "adapted, by its factory": _case("adapted", "adapted", _OPTIMIZER),
+    "adapted, by that of its model": _case("adapted", "lora", _OPTIMIZER),
+    "adapted, split by that of its model": _case("adapted", "lora", _BOTH, *_SPLIT),
+    "adapted": _case("adapted", "", _OPTIMIZER),
+    "adapted, split": _case("adapted", "", _BOTH, *_SPLIT),
+    "prompting, by that of its model": _case("prompting", "Prompted", _OPTIMIZER),
+    "joined": _case("joined", "", "tree"),
+    "items of all steps": _case("items", "both_trainers", _TRAINERS, "--step", "all", items=_ITEMS),
     "part items": _case("part items", "", "{'params': params, 'rest': rest}", items=("params", "rest")),
     "trained items, without a copy of the model": _case(
         "trained items",
@@ -170,6 +185,31 @@ REFUSED = {
         _case("counted", "model", ""),
         ("with {'model': model, 'optimizer': nnx.ModelAndOptimizer(model, tx), 'epoch': …}",),
     ),
+    "own classes that cannot be imported": (
+        _case("pure own classes", "locally_prompted", ""),
+        ("missing in the checkpoint", "leave --model out, and load it with that filter"),
+    ),
+    "a part by other things than classes": (
+        _case("first layer", "model", ""),
+        ("missing in the checkpoint", "leave --model out, and load it with that filter"),
+    ),
+    "joined names": (_case("joined", "model", ""), ("joined the names of its state by '.'", "leave --model out")),
+    "parts beside averages": (
+        _case("averaged parts", "model", ""),
+        ("stored in parts, below averages and batch_stats and params", "let the factory return"),
+    ),
+    "parts of two models": (
+        _case("parts of both", "numbered", ""),
+        ("stored in parts, below state.0 and state.1", "let the factory return"),
+    ),
+    "a tuple where the checkpoint has names": (
+        _case("two", "numbered", ""),
+        ("the factory returned a list or tuple", "{'dec': …, 'enc': …}"),
+    ),
+    "models without their optimizers": (
+        _case("with its memory", "only_model", ""),
+        ("let the factory return the tree that was saved, with optimizer in it",),
+    ),
     "items of which one does not fit": (
         _case("items", "two_wrong", ""),
         ("item disc: the checkpoint does not fit the model", "extra.kernel.value"),
@@ -204,6 +244,22 @@ def test_the_printed_code_runs(results: dict[str, Any], name: str) -> None:
     assert "..." not in result["load"]
     assert result["differing"] == [], result["load"]
     assert result.get("differing partially", []) == [], result["partial"]
+
+
+def test_code_for_all_steps(results: dict[str, Any]) -> None:
+    lines = results["items of all steps"]["load"].splitlines()
+    assert [line for line in lines if line.startswith("# step")] == [
+        "# step 2; step 1 loads in the same way, by its number"
+    ]
+    assert sum("manager.restore(2," in line for line in lines) == len(_ITEMS)
+
+
+def test_what_the_optimizer_trains(results: dict[str, Any]) -> None:
+    for name in ("adapted", "adapted, split", "adapted, by that of its model"):
+        assert "(model, tx, wrt=nnx.LoRAParam)  # tx" in results[name]["load"], name
+    own = results["prompting, by that of its model"]["load"]
+    assert "wrt=Prompt)" in own
+    assert "import Prompt, Prompted" in own
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -303,17 +303,29 @@ def test_what_may_not_be_read_or_written_is_named(what: str) -> None:
     ("source", "destination", "words"),
     [
         pytest.param("state.msgpack", "new", ("a file", "load the file in the old"), id="a msgpack file"),
+        pytest.param("state.npz", "new", ("a file", "NumPy files", "without RNG state"), id="a NumPy file"),
+        pytest.param("arrays", "new", ("state.npz is a", "load the file in the old"), id="a NumPy file in a folder"),
         pytest.param("legacy", "new", ("checkpoint_3 is a msgpack", "load the file in the old"), id="in a folder"),
         pytest.param(str(STANDARD), "state.msgpack/new", ("is a file, so nothing can be",), id="below a file"),
     ],
 )
 def test_files_that_are_no_folders(tmp_path: pathlib.Path, source: str, destination: str, words: list[str]) -> None:
     (tmp_path / "legacy").mkdir()
-    for name in ("state.msgpack", "legacy/checkpoint_3"):
+    (tmp_path / "arrays").mkdir()
+    for name in ("state.msgpack", "legacy/checkpoint_3", "state.npz", "arrays/state.npz"):
         (tmp_path / name).write_bytes(b"\x81\xa1a\x01")
     done = fix_ckpt("0.12", source, destination, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert [word for word in words if word not in done.stderr] == []
+
+
+@pytest.mark.parametrize(("name", "told"), [("run/state.msgpack", True), ("run/log.txt", False)])
+def test_trees_of_other_files(tmp_path: pathlib.Path, name: str, told: bool) -> None:
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_bytes(b"1")
+    done = fix_ckpt("0.12", ".", "-r", cwd=tmp_path)
+    assert (done.returncode, "no Orbax checkpoint in it" in done.stderr) == (2, True)
+    assert ("load the file in the old" in done.stderr) == told
 
 
 def test_a_store_without_a_driver(tmp_path: pathlib.Path) -> None:
