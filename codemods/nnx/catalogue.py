@@ -55,12 +55,15 @@ from codemods.nnx.v012 import (
     late_data,
     mesh,
     metadata,
+    metadata_keys,
     pure_gradients,
     sequential,
     slots,
     update_result,
     value_access,
     value_mutation,
+    variable_index,
+    written_back,
 )
 from codemods.nnx.variables.rules import RULES as VARIABLE_RULES
 
@@ -111,6 +114,9 @@ RULES: tuple[Rule, ...] = tuple(
             initializers.RULE,
             late_data.RULE,
             changed_static.RULE,
+            written_back.RULE,
+            metadata_keys.RULE,
+            variable_index.RULE,
             mesh.RULE,
             metadata.RULE,
             pure_gradients.RULE,

@@ -34,7 +34,9 @@ rngs = nnx.Rngs(0)
 FIXED = {
     # paths
     "net.dropout.rngs.dropout.key": "net.dropout.rngs.key",
-    "net.attention.rngs.dropout.count.value": "net.attention.rngs.count.value",
+    "nnx.Dropout(0.5, rngs=nnx.Rngs(dropout=2)).rngs.dropout.count.value": (
+        "nnx.Dropout(0.5, rngs=nnx.Rngs(dropout=2)).rngs.count.value"
+    ),
     'net.dropout.rngs["dropout"]()': "net.dropout.rngs()",
     'nnx.state(net)["dropout"]["rngs"]["dropout"]["key"]': 'nnx.state(net)["dropout"]["rngs"]["key"]',
     "nnx.state(net).dropout.rngs.dropout.key": "nnx.state(net).dropout.rngs.key",
@@ -90,6 +92,7 @@ FIXED = {
 }
 
 ASKED = {
+    "net.attention.rngs.dropout.count.value": "net.attention.rngs.count.value",  # of three layers, now of one
     "(lambda model: model.dropout.rngs.dropout.key)": "(lambda model: model.dropout.rngs.key)",
     '{("block", "dropout", "rngs", "dropout", "key"): 0}': '{("block", "dropout", "rngs", "key"): 0}',
     "rngs.normal()": 'rngs["normal"]()',

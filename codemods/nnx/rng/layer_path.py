@@ -9,7 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.rng.layers import CELLS, constructor
+from codemods.nnx.rng.analysis import rng_analysis
+from codemods.nnx.rng.layers import CELLS, constructor, layer
 from codemods.nnx.rng.paths import Step, Use, container_uses, flat_keys, holder, steps, stream_tests
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call
@@ -97,20 +98,40 @@ def _switches(use: Use) -> bool:
     return any(node is use.node for test in tests for node in ast.walk(test))
 
 
+def _counted_together(context: Context, step: Step) -> bool:
+    """Say whether the counter of a stream is read that others than its layer advanced, too, up to Flax 0.10."""
+    flow, module = context.flow, step.scope.module
+    if not any(e.node.value is step.node and e.node.attr == "count" and e.context == "load" for e in module.attributes):
+        return False
+    for one in context.sources.originals(flow.here(step.holder, step.scope)):
+        found = layer(flow, one)
+        if found is None or found.rngs is None or found.stream is None:
+            continue
+        for origin in rng_analysis(context).origins.of(found.rngs):
+            names = [origin.source_of(kept.layer.stream) for kept in origin.kept if kept.layer.stream is not None]
+            stream = origin.source_of(found.stream)
+            if stream == "default" or names.count(stream) > 1:  # weights are made of the default stream, too
+                return True
+    return False
+
+
 def _step(context: Context, step: Step) -> Iterator[Finding]:
     kept = holder(context, step.scope, step.holder, getattr(step.rngs, "value", None))
     if kept is None:
         return
     source = step.scope.module.source
-    fix = None
+    fix, together = None, False
     both = "0.10" in context.options.targets
     if step.stream in kept.streams and not both:
         edit = Edit(source.span(step.rngs)[1], source.span(step.node)[1], b"")
-        fix = Fix(((source.path, edit),), Safety.SAFE if kept.proven else Safety.UNSAFE)
+        together = _counted_together(context, step)
+        fix = Fix(((source.path, edit),), Safety.SAFE if kept.proven and not together else Safety.UNSAFE)
     elif not kept.proven:
         return
     help_ = (
-        f"leave out {step.stream!r}"
+        f"leave out {step.stream!r}; this counts the draws of the one layer then, up to 0.10 those of all with its Rngs"
+        if together
+        else f"leave out {step.stream!r}"
         if fix
         else "no attribute means the same on every version; test the type"
         if both

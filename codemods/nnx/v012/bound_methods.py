@@ -10,9 +10,12 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.imports import shadowed, spell_name
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.kinds import class_kind
+from codemods.nnx.lint.syntax import root_of
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.v012.written_back import written_back
 from codemods.nnx.values import Attr, Call, Choice, Class, Param, Ref
 
 _TRANSFORMS = frozenset(
@@ -22,6 +25,7 @@ _TRANSFORMS = frozenset(
         "shard_map", "checkpoint",
     )
 )  # fmt: skip
+_ALIKE = frozenset({"flax.nnx.jit", "flax.nnx.remat", "flax.nnx.checkpoint"})  # whatever the number of arguments
 _PLAIN = frozenset({"flax.nnx.Pytree", "flax.nnx.Object"})
 
 
@@ -37,14 +41,72 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         method = event.value.args[0]
         if isinstance(method, Attr) and _is_bound(context, event, method):
+            written = _written_back(context, event, method)
             yield finding(
                 "NNX606",
                 event.scope,
                 event.node.args[0],
-                "NNX transforms refuse bound methods since Flax 0.12.1",
-                "transform the function of the class and pass the object, or close over it in a lambda",
-                _fix(context, event, method),
+                "NNX transforms refuse bound methods since Flax 0.12.1"
+                + (", and this one writes its object back" if written else ""),
+                "transform the function of the class and pass the object"
+                + ("" if written else ", or close over it in a lambda"),
+                _passed(context, event, method) if written else _fix(context, event, method),
             )
+
+
+def _written_back(context: Context, event: CallEvent, method: Attr) -> bool:
+    """Say whether a method gives its object to a transform that writes it back, which a lambda cannot close over."""
+    flow, written = context.flow, written_back(context)
+    for one in _objects(context, flow.resolve(flow.here(method.base, event.scope))) if written.any else ():
+        cls = flow.classes.class_of(one)
+        found = flow.classes.method(cls, method.name) if cls is not None else None
+        own = found.self_param if found is not None else None
+        if found is not None and own is not None and own.name in written.params(found):
+            return True
+    return False
+
+
+def _passed(context: Context, event: CallEvent, method: Attr) -> Fix | None:
+    """Return the edits that transform the function of the class and bind the object to the result."""
+    call, node, source = event.node, event.node.args[0], event.scope.module.source
+    flow = context.flow
+    assert isinstance(node, ast.Attribute)
+    if flow.calls.callee_name(flow.here(event.value, event.scope)) not in _ALIKE or len(call.args) > 1:
+        return None  # a position that others count from would be another one
+    if any(k.arg != "static_argnames" for k in call.keywords) or not source.faithful(call):
+        return None
+    made = source.span(call)
+    start, end = source.span(node)
+    text = source.text(node.value)
+    cls = _class(context, event, method)
+    if cls is None and not isinstance(root_of(node.value), ast.Name):
+        return None  # it would be evaluated twice
+    edits = [Edit(start, end, f"{cls or f'type({text})'}.{node.attr}".encode())]
+    outer = next((one.node for one in event.scope.module.calls if one.node.func is call), None)
+    if outer is not None:
+        opening = source.data.index(b"(", made[1]) + 1
+        edits.append(Edit(opening, opening, f"{text}, ".encode() if outer.args or outer.keywords else text.encode()))
+        return Fix(tuple((source.path, edit) for edit in edits))
+    spelled = spell_name(flow, event.scope, "functools.partial")
+    if spelled is None:
+        return None
+    edits.append(Edit(made[0], made[0], f"{spelled.text}(".encode()))
+    edits.append(Edit(made[1], made[1], f", {text})".encode()))
+    return Fix(tuple((source.path, edit) for edit in (*edits, *spelled.edits)))
+
+
+def _class(context: Context, event: CallEvent, method: Attr) -> str | None:
+    """Return the name of an object's class, if there is one where its method is transformed."""
+    flow = context.flow
+    objects = _objects(context, flow.resolve(flow.here(method.base, event.scope)))
+    classes = {flow.classes.class_of(one) for one in objects}
+    cls = classes.pop() if len(classes) == 1 else None
+    bound = event.scope.module.scope.bindings.get(cls.name, []) if cls is not None else []
+    if cls is not None and len(bound) == 1 and not shadowed(event.scope, cls.name):
+        found = flow.resolve(Bound(bound[0])).value
+        if isinstance(found, Class) and found.facts is cls:
+            return cls.name
+    return None
 
 
 def _is_bound(context: Context, event: CallEvent, method: Attr) -> bool:
@@ -156,7 +218,8 @@ RULE = Rule(
     why="""\
 `nnx.jit(model.encode)`, and the same with every other transform, raises "does not support bound methods" since Flax
 0.12.1. A lambda that calls the method closes over the object as the bound method did. Where the object's state shall
-change inside, transform the function of the class and pass the object: `nnx.jit(Model.encode)(model, x)`.
+change inside, transform the function of the class and pass the object: `nnx.jit(Model.encode)(model, x)`. This is
+done where the method gives its object to `nnx.remat`, `nnx.cond` or a loop of NNX, which write it back.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -11,10 +11,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, FunctionFacts, Scope
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind
+from codemods.nnx.known import canonical
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.layers import layer
 from codemods.nnx.source import Source
 from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Sequence, Unknown
+from codemods.nnx.variables.leaves import Leaves
 
 _TREES = frozenset({Kind.STATE, Kind.GRADIENT})
 _MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"})
@@ -28,6 +30,9 @@ _WORDS = (
     b"rngs",
     b"is_leaf",
     b"_loop",
+    b"hyperparams",
+    b"Metric(",
+    b"metrics.",
 )
 _SIGNS = pattern(b"(?i)" + b"|".join(map(re.escape, _WORDS)), needs=_WORDS)
 _VIEWS = frozenset({"items", "values"})
@@ -40,6 +45,13 @@ _KEPT = {
 _LOOPS = {"flax.nnx.fori_loop": 3, "flax.nnx.while_loop": 2}  # with the position of what is carried
 _SPECS = frozenset({"flax.nnx.get_partition_spec", "flax.nnx.get_named_sharding"})
 _NAMES = frozenset[str]().union(*_KEPT.values())
+# what metrics of the library count in Variables
+_METRICS = {
+    "flax.nnx.metrics.Average": frozenset({"count", "total"}),
+    "flax.nnx.metrics.Accuracy": frozenset({"count", "total"}),
+    "flax.nnx.metrics.Welford": frozenset({"count", "m2", "mean"}),
+}
+_COUNTED = frozenset[str]().union(*_METRICS.values())
 _DEPTH = 6  # how many functions over trees are looked through
 _BRANCHES = (ast.If, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _LEAVING = (ast.Continue, ast.Return, ast.Raise, ast.Break)
@@ -63,7 +75,9 @@ class Told:
             bound = self.flow.here(event.base, scope)
             if self._leaf(bound) or self._of_layer(bound) or self._of_stream(bound) or self._sown(bound):
                 return True
-            if self._mapped(bound) or self._after_loop(bound):
+            if self._mapped(bound) or self._after_loop(bound) or self._of_leaves(bound):
+                return True
+            if self._hyperparameter(bound) or self._of_metric(bound):
                 return True
         except RecursionError:  # a value that is made of itself in a long chain: not known
             self.flow.questions.unanswered += 1
@@ -132,6 +146,70 @@ class Told:
             stream = self.flow.resolve(self.flow.with_value(stream, stream.value.base))
         return "rngs" in names[:2] and self.context.kinds.only(stream) in _TREES
 
+    def _of_leaves(self, bound: Bound) -> bool:
+        """Say whether a value goes over ``jax.tree.leaves(state, is_leaf=...)``, which keeps Variables whole."""
+        found = self.flow.resolve(bound)
+        return isinstance(found.value, Each | Round) and self.context.shared(Leaves).leaf(found)
+
+    def _hyperparameter(self, bound: Bound) -> bool:
+        """Say whether a value is what an optimizer keeps of ``optax.inject_hyperparams``."""
+        found = self.flow.resolve(bound)
+        value = found.value
+        if not isinstance(value, Item | Indexed) or not isinstance(_name(value), str):
+            return False
+        found = self.flow.resolve(self.flow.with_value(found, value.base))
+        if not isinstance(found.value, Attr) or found.value.name != "hyperparams":
+            return False
+        for _ in range(_DEPTH):
+            value = found.value
+            if not isinstance(value, Attr | Item | Indexed):
+                return False
+            holder = self.flow.resolve(self.flow.with_value(found, value.base))
+            if _name(value) == "opt_state":
+                return self.context.kinds.of(holder) == {Kind.OPTIMIZER} or self._unknown(holder)
+            found = holder
+        return False
+
+    def _unknown(self, bound: Bound) -> bool:
+        """Say whether a value is a parameter, or a part of one, of which nothing is known."""
+        if self.context.kinds.of(bound):
+            return False
+        if any(self.flow.classes.class_of(one) is not None for one in self.context.sources.of(bound)):
+            return False
+        while isinstance(bound.value, Attr):
+            bound = self.flow.resolve(self.flow.with_value(bound, bound.value.base))
+            if self.flow.classes.class_of(bound) is not None:
+                return False
+        return isinstance(bound.value, Param)
+
+    def _of_metric(self, bound: Bound) -> bool:
+        """Say whether a value is what a metric of the library counts: ``metrics.loss.total``."""
+        found = self.flow.resolve(bound)
+        value = found.value
+        if not isinstance(value, Attr) or value.name not in _COUNTED:
+            return False
+        metrics = self.context.sources.of(self.flow.with_value(found, value.base))
+        return bool(metrics) and all(value.name in self._counted(one) for one in metrics)
+
+    def _counted(self, metric: Bound) -> frozenset[str]:
+        """Return what a metric counts in Variables, also one of several."""
+        value = metric.value
+        if isinstance(value, Call):
+            return _METRICS.get(canonical(self.flow.calls.callee_name(metric)), frozenset())
+        if not isinstance(value, Attr):
+            return frozenset()
+        holder = self.flow.resolve(self.flow.with_value(metric, value.base))
+        given = holder.value.keyword(value.name) if isinstance(holder.value, Call) else None
+        if given is None:
+            return frozenset()
+        if canonical(self.flow.calls.callee_name(holder)) != "flax.nnx.MultiMetric":
+            cls = self.flow.classes.class_of(holder)
+            own, foreign = self.flow.classes.mro(cls) if cls is not None else ((), frozenset[str]())
+            if not {*map(canonical, foreign)} & {"flax.nnx.MultiMetric"} or any("__init__" in c.methods for c in own):
+                return frozenset()
+        made = self.flow.resolve(self.flow.with_value(holder, given))
+        return self._counted(made) if isinstance(made.value, Call) else frozenset()
+
     def _after_loop(self, bound: Bound) -> bool:
         """Say whether a value is a Variable in what a loop of nnx gives: the objects that it was given."""
         names: list[str] = []
@@ -181,13 +259,13 @@ class Told:
             whole = call.keyword("is_leaf")
             assert whole is not None
             tests = list(self.flow.calls.callables(self.flow.with_value(bound, whole)))
-            kept = bool(tests) and all(self._tests_variables(test.function) for test in tests)
+            kept = bool(tests) and all(self.tests_variables(test.function) for test in tests)
             for callee in self.flow.calls.callables(self.flow.with_value(bound, call.args[0])):
                 found[callee.function] = kept and found.get(callee.function, True)
         # one that is called in another way, too, may get anything
         return {function: kept and not self.flow.sites.callers(function) for function, kept in found.items()}
 
-    def _tests_variables(self, function: FunctionFacts) -> bool:
+    def tests_variables(self, function: FunctionFacts) -> bool:
         """Say whether a function is ``lambda x: isinstance(x, nnx.Variable)``."""
         node = function.node
         statement = None if isinstance(node, ast.Lambda) else node.body[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codemods.nnx.rule import Rule
 from codemods.nnx.variables import (
+    class_or_type,
     constructed,
     hooked_leaves,
     item_assignment,
@@ -23,4 +24,5 @@ RULES: tuple[Rule, ...] = (
     type_attribute.RULE,
     leaf_tests.RULE,
     hooked_leaves.RULE,
+    class_or_type.RULE,
 )
