@@ -83,7 +83,8 @@ class Analyser:
         options = self._options.among(source.path for source in group)
         yield from ("analysis", repr(options), repr(asked))
         for source in group:
-            yield from (source.path, repr((source.module, source.package, source.notebook, source.cells)), source.data)
+            shape = source.module, source.package, source.notebook, source.cells, source.failed
+            yield from (source.path, repr(shape), source.data)
 
     def _analyses(self, groups: Sequence[Group]) -> Iterator[Analysis]:
         jobs = self._jobs or self._processes_that_pay(groups)

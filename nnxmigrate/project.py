@@ -164,7 +164,13 @@ def sources(documents: Mapping[str, Document]) -> dict[str, Source]:
     modules = module_names(list(documents))
     return {
         name: Source(
-            name, document.text, modules[name].name, modules[name].package, document.notebook, document.cell_lines
+            name,
+            document.text,
+            modules[name].name,
+            modules[name].package,
+            document.notebook,
+            document.cell_lines,
+            document.failed_lines,
         )
         for name, document in documents.items()
     }

@@ -100,7 +100,8 @@ def analyse(
     told: dict[tuple[object, ...], Finding] = {}
     for finding in found:
         told.setdefault((finding.path, finding.start, finding.end, finding.code, finding.message), finding)
-    result.findings = sorted(worth_telling([*told.values()], modules, options), key=lambda f: (f.path, f.start, f.code))
+    telling = worth_telling([*told.values()], modules, options, every_rule())
+    result.findings = sorted(telling, key=lambda f: (f.path, f.start, f.code))
     return result
 
 

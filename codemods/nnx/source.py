@@ -32,6 +32,7 @@ class Source:
         package: whether the module is the ``__init__`` of a package.
         notebook: whether the text is made of a notebook's code cells.
         cells: the lines of the text in which a notebook's code cells begin, ascending.
+        failed: the lines of those whose stored output is an error, each with the name of that.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Source:
     package: bool = False
     notebook: bool = False
     cells: tuple[int, ...] = ()
+    failed: tuple[tuple[int, str], ...] = ()
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -123,7 +125,7 @@ class Source:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the text alone; the tree and the facts are found faster than they are sent."""
-        return Source, (self.path, self.data, self.module, self.package, self.notebook, self.cells)
+        return Source, (self.path, self.data, self.module, self.package, self.notebook, self.cells, self.failed)
 
     @cached_property
     def line_starts(self) -> list[int]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnxmigrate.files.roots import common_folder, project_root
+from nnxmigrate.files.tracked import Tracked, tracked_around
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -51,7 +52,8 @@ def discover(
     """Yield each file once, in order of the paths given and sorted within a folder.
 
     A file that is named is always taken; from folders come Python files and notebooks that neither ``.gitignore``
-    nor ``exclude`` leaves out. Links to folders are not followed below the folders named.
+    nor ``exclude`` leaves out. Of what git tracks ``.gitignore`` does not speak. Links to folders are not followed
+    below the folders named.
 
     Args:
         paths: files and folders.
@@ -142,9 +144,10 @@ class _Walk:
         outer = list(_outer_ignores(real)) if self.ignoring else []
         if _ignored(real + os.sep, outer):  # the user names what git leaves out
             outer = []
-        return self._folder(self.top, real, [*self.excluded, *outer])
+        tracked = tracked_around(real) if self.ignoring else None
+        return self._folder(self.top, real, [*self.excluded, *outer], tracked)
 
-    def _folder(self, folder: str, real: str, specs: list[tuple[str, _Spec]]) -> Iterator[str]:
+    def _folder(self, folder: str, real: str, specs: list[tuple[str, _Spec]], tracked: Tracked | None) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -155,14 +158,27 @@ class _Walk:
             return
         if self.ignoring and ".gitignore" in names:
             specs = [*specs, (real, _read_spec(os.path.join(folder, ".gitignore")))]
+        if self.ignoring and ".git" in names:
+            tracked = Tracked(real)
         for entry in entries:
             name = entry.name
             if _is_folder(entry):
-                if name in EXCLUDED or entry.is_symlink() or _ignored(os.path.join(real, name) + "/", specs):
+                if (
+                    name in EXCLUDED
+                    or entry.is_symlink()
+                    or self._left_out(os.path.join(real, name) + "/", specs, tracked)
+                ):
                     continue
-                yield from self._folder(entry.path, os.path.join(real, name), specs)
-            elif name.endswith(self.suffixes) and not _ignored(os.path.join(real, name), specs):
+                yield from self._folder(entry.path, os.path.join(real, name), specs, tracked)
+            elif name.endswith(self.suffixes) and not self._left_out(os.path.join(real, name), specs, tracked):
                 yield entry.path
+
+    def _left_out(self, path: str, specs: Sequence[tuple[str, _Spec]], tracked: Tracked | None) -> bool:
+        """Say whether patterns leave a file or folder out, which of what git tracks the user's own do alone."""
+        if not _ignored(path, specs):
+            return False
+        known = tracked is not None and (tracked.folder(path) if path.endswith("/") else tracked.file(path))
+        return not known or _ignored(path, self.excluded)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

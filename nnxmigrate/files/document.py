@@ -81,6 +81,11 @@ class Document:
         """The lines of the text in which a notebook's code cells begin, ascending."""
         return ()
 
+    @property
+    def failed_lines(self) -> tuple[tuple[int, str], ...]:
+        """The first lines of the cells whose stored output is an error, each with the name of that."""
+        return ()
+
     def render(self, edits: Sequence[Edit]) -> bytes:
         """Return the bytes of the file with edits of its text made; all other bytes stay.
 

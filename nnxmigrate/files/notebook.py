@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -42,10 +42,12 @@ class Notebook(Document):
     Attributes:
         pieces: the literals that make up the text, ascending. Between cells the text has a line end of its own.
         json: the file as a string, without byte order mark.
+        errors: the names of the errors in the stored outputs, by the index of their cells.
     """
 
     pieces: Sequence[Piece] = field(default=())
     json: str = ""
+    errors: Mapping[int, str] = field(default_factory=dict)
 
     notebook = True
 
@@ -54,6 +56,13 @@ class Notebook(Document):
         """The lines in which the cells begin."""
         starts = {piece.cell: piece.start for piece in reversed(self.pieces)}
         return tuple(sorted(self.text.count(b"\n", 0, start) + 1 for start in starts.values()))
+
+    @property
+    def failed_lines(self) -> tuple[tuple[int, str], ...]:
+        """The first lines of the cells whose stored output is an error, each with the name of that."""
+        starts = {piece.cell: piece.start for piece in reversed(self.pieces)}
+        lines = {cell: self.text.count(b"\n", 0, start) + 1 for cell, start in starts.items() if cell in self.errors}
+        return tuple(sorted((line, self.errors[cell]) for cell, line in lines.items()))
 
     def spot(self, offset: int) -> Spot:
         """Return the cell and the line and column in it."""
@@ -169,7 +178,19 @@ def read_notebook(raw: bytes) -> Notebook:
     language = _language(content)
     if language != "python":
         raise Unreadable(f"a notebook in the language {language!r}, not Python")
-    return _assembled(raw, text, _code_literals(text, cells))
+    return _assembled(raw, text, _code_literals(text, cells), _errors(cells))
+
+
+def _errors(cells: Sequence[object]) -> dict[int, str]:
+    """Return the name of the error in the stored output of each cell that has one."""
+    found: dict[int, str] = {}
+    for number, cell in enumerate(cells):
+        outputs = cell.get("outputs") if isinstance(cell, dict) else None
+        for output in outputs if isinstance(outputs, list) else ():
+            name = output.get("ename") if isinstance(output, dict) and output.get("output_type") == "error" else None
+            if isinstance(name, str):
+                found[number] = name
+    return found
 
 
 def _language(content: dict[str, object]) -> str:
@@ -196,7 +217,7 @@ def _of_source(key: Sequence[str | int]) -> bool:
     return 3 <= len(key) <= 4 and key[0] == "cells" and key[2] == "source"
 
 
-def _assembled(raw: bytes, text: str, code: dict[int, list[Literal]]) -> Notebook:
+def _assembled(raw: bytes, text: str, code: dict[int, list[Literal]], errors: Mapping[int, str]) -> Notebook:
     parts: list[bytes] = []
     pieces: list[Piece] = []
     masks: list[Mask] = []
@@ -217,7 +238,7 @@ def _assembled(raw: bytes, text: str, code: dict[int, list[Literal]]) -> Noteboo
         parts.append(python + b"\n")
         offset += 1
     joined = b"".join(parts)
-    return Notebook(raw, joined, tuple(_resuming(masks, pieces)), pieces=tuple(pieces), json=text)
+    return Notebook(raw, joined, tuple(_resuming(masks, pieces)), tuple(pieces), text, errors)
 
 
 def _resuming(masks: Sequence[Mask], pieces: Sequence[Piece]) -> list[Mask]:

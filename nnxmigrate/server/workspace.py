@@ -296,7 +296,15 @@ class Workspace:
         known = self._sources.get(name)
         if known is None or known.data != document.text:
             module = self._modules[name]
-            known = Source(name, document.text, module.name, module.package, document.notebook, document.cell_lines)
+            known = Source(
+                name,
+                document.text,
+                module.name,
+                module.package,
+                document.notebook,
+                document.cell_lines,
+                document.failed_lines,
+            )
             self._sources[name] = known
         return known
 

@@ -160,3 +160,45 @@ def test_one_expression_for_all_patterns_changes_no_verdict() -> None:
         spec, plain = _Spec(chosen), GitIgnoreSpec.from_lines(chosen)
         assert [spec.verdict(name) for name in names] == [plain.check_file(name).include for name in names]
     assert {_Spec(lines).verdict(name) for name in names} == {True, False, None}
+
+
+HIDDEN = {
+    ".gitignore": "*.py\nout/\n!kept.py\n",
+    "a.py": "",
+    "b.py": "",
+    "kept.py": "",
+    "out/c.py": "",
+    "out/d.py": "",
+    "deep/er/quite_a_long_name_of_a_file.py": "",
+}
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_what_git_tracks_is_never_ignored(tree: Tree, version: str) -> None:
+    root = tree(HIDDEN)
+    forced = ["a.py", "out/c.py", "deep/er/quite_a_long_name_of_a_file.py"]
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    assert names(".") == ["kept.py"]
+    subprocess.run(["git", "add", "-f", *forced], cwd=root, check=True)
+    if version == "3":  # which git writes where an entry has further flags
+        subprocess.run(["git", "add", "-N", "-f", "out/d.py"], cwd=root, check=True)
+        forced.append("out/d.py")
+    subprocess.run(["git", "update-index", "--index-version", version], cwd=root, check=True)
+    assert names(".") == sorted([*forced, "kept.py"])
+    assert names(".", exclude=["out/", "a.py"]) == ["deep/er/quite_a_long_name_of_a_file.py", "kept.py"]
+
+
+@pytest.mark.parametrize("data", [b"", b"DIRC", b"DIRC\0\0\0\2\0\0\0\5short", b"DIRC\0\0\0\7\0\0\0\0", b"no index"])
+def test_an_index_that_cannot_be_read_tracks_nothing(tree: Tree, data: bytes) -> None:
+    root = tree(HIDDEN)
+    (root / ".git").mkdir()
+    (root / ".git/index").write_bytes(data)
+    assert names(".") == ["kept.py"]
+
+
+def test_a_submodule_has_its_index_elsewhere(tree: Tree) -> None:
+    root = tree({**HIDDEN, "inner/x.py": "", "inner/y.py": ""})
+    subprocess.run(["git", "init", "-q", "--separate-git-dir", "../store", "inner"], cwd=root, check=True)
+    subprocess.run(["git", "add", "-f", "x.py"], cwd=root / "inner", check=True)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    assert names(".") == ["inner/x.py", "kept.py"]
