@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kinds
+from codemods.nnx.lint.bodies import Bodies
+from codemods.nnx.lint.records import Records
+from codemods.nnx.lint.taint import Taint
+from codemods.nnx.lint.traced import Traced
 from codemods.nnx.options import Options
 from codemods.nnx.project import Modules, Project
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Attr, Free, Param, Value
-
-if TYPE_CHECKING:
-    from codemods.nnx.lint.bodies import Bodies
-    from codemods.nnx.lint.taint import Taint
-    from codemods.nnx.lint.traced import Traced
 
 _T = TypeVar("_T")
 
@@ -68,23 +67,16 @@ class Context:
     @cached_property
     def bodies(self) -> Bodies:
         """Indexes over nodes and calls that the lint rules share."""
-        from codemods.nnx.lint.bodies import Bodies
-
         return Bodies(self.project)
 
     @cached_property
     def traced(self) -> Traced:
         """Which functions run on tracers."""
-        from codemods.nnx.lint.traced import Traced
-
         return Traced(self.flow, self.sources, self.bodies)
 
     @cached_property
     def taint(self) -> Taint:
         """Which values are traced arrays."""
-        from codemods.nnx.lint.records import Records
-        from codemods.nnx.lint.taint import Taint
-
         return Taint(self.flow, self.kinds, self.traced, self.bodies, Records(self.flow, self.sources))
 
 

@@ -8,7 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.options import Options
 from codemods.nnx.project import Project
 from codemods.nnx.walk import walk
-from tests.migration import sources
+from tests.migration import look, sources
 
 COPIES_OF_THEMSELVES = {
     "global": "def step():\n    global config\n    config = config.replace(a=1)\n    return config.b\n",
@@ -53,6 +53,39 @@ def test_a_copy_is_of_the_class_of_its_original() -> None:
     found = flow.classes.class_of(flow.resolve(flow.here(base.base, base.scope)))
     assert found is not None
     assert found.name == "C"
+
+
+STEP_OF_A_STATE = """\
+import jax
+import optax
+from flax.training import train_state
+
+
+class TrainState(train_state.TrainState):
+    metrics: int
+
+
+@jax.jit
+def train_step(state, grads):
+    return state.apply_gradients(grads=grads)
+
+
+state = TrainState.create(apply_fn=None, params={}, tx=optax.sgd(0.1), metrics=0)
+for i in range(3):
+    state = train_step(state, {})
+    print(state.params["a"].keys())
+"""
+
+
+def test_a_field_of_what_a_compiled_step_gives_is_asked_for() -> None:
+    project = Project([source.once(walk) for source in sources({"m.py": STEP_OF_A_STATE})])
+    flow = Context(project, Options()).flow
+    for event in project.attributes():
+        flow.resolve(flow.here(event.base, event.scope))
+    read = next(e for e in project.attributes() if e.node.attr == "params")
+    state = flow.resolve(flow.here(read.base, read.scope))
+    assert flow.fields.field(state, "params") is not None
+    assert not look(STEP_OF_A_STATE).failures
 
 
 CHANGED_BY_THEMSELVES = {

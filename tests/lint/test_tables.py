@@ -43,6 +43,7 @@ from tests.lint.tables import (
     tracing,
     training,
     traps,
+    trees,
 )
 from tests.migration import look, migrate_text
 
@@ -95,6 +96,7 @@ CASES: dict[str, Cases] = {
     **speed.CASES,
     **training.CASES,
     **traps.CASES,
+    **trees.CASES,
     **blunders.CASES,
 }
 LINT = [rule for rule in RULES if rule.kind is Kind.LINT]

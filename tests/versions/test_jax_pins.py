@@ -11,6 +11,7 @@ from tests.cli.test_migrate import call
 from tests.conftest import Tree
 
 TRAPZ = "import jax.numpy as jnp\n\n\ndef area(y, x):\n    return jnp.trapz(y, x)\n"  # went in 0.4.24
+CLIP = "import jax.numpy as jnp\n\n\ndef positive(x):\n    return jnp.clip(x, a_min=0.0)\n"
 TREES = "import jax\n\nprint(jax.tree_map(abs, [1]))\n"  # went in 0.6.0
 LOCK = '[[package]]\nname = "jax"\nversion = "0.4.20"\n'
 
@@ -68,6 +69,18 @@ def test_names_that_the_pinned_jax_has(tree: Tree) -> None:
     pins.forget()
     jax_pins.forget()
     assert _told("lint", ".") == {"NNX881"}
+
+
+def test_arguments_that_the_pinned_jax_has(tree: Tree) -> None:
+    """No argument is advised that the allowed releases of JAX do not have, nor one that they need not have."""
+    tree({"requirements.txt": "jax==0.2.19\njaxlib==0.1.70\n", ".git/HEAD": "", "a.py": CLIP})
+    assert call("lint", ".", "--no-cache").exit_code == 0
+    assert _told("lint", ".", "--no-cache", "--to", "0.12") == {"NNX762"}
+    for line in ("jax>=0.4", "jax==0.10.2", "jax"):
+        tree({"requirements.txt": f"{line}\n"})
+        pins.forget()
+        jax_pins.forget()
+        assert _told("lint", ".", "--no-cache") == {"NNX762"}
 
 
 def test_nnx_needs_a_later_jax(tree: Tree) -> None:

@@ -231,7 +231,9 @@ class Fields:
         callee = self.flow.follow(instance, value.callee)
         if isinstance(callee.value, Attr):
             return [Bound(Attr(callee.value.base, name), callee.frame)]
-        return [self.flow.with_value(instance, Attr(value.args[0], name))]
+        if isinstance(callee.value, Part):
+            return []  # a method of the copy that a transform hands on, as `apply_gradients` in a compiled function
+        return [self.flow.with_value(instance, Attr(value.args[0], name))] if value.args else []
 
     def _passed(self, instance: Bound, name: str, cls: ClassFacts) -> Bound | None:
         """Return what a generated constructor was given for a field."""

@@ -96,7 +96,7 @@ def _problem(
         words = "the logarithm of a uniform number is always below the ratio itself: every step is accepted"
         return node, words, "compare like with like: jnp.log(jax.random.uniform(key)) < log_ratio"
     alike = log if drawn.kind == _LOG_UNIFORM else _exponential(context, other, scope, 0)
-    if high is not None and accepts and alike:
+    if high is not None and accepts and alike and not _of_one_point(context, other, scope, 0):
         return (
             node,
             "the step is accepted where the random number is the greater one: the better, the more seldom",
@@ -164,6 +164,22 @@ def _of_two(context: Context, node: ast.expr, scope: Scope) -> bool:
     if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Sub):
         return False
     return all(_LOG.search(_word(side)) is not None for side in (made.left, made.right))
+
+
+def _of_one_point(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether a ratio is that of two functions of the same point: it is no step from one point to another, and what
+    is rejected with the probability of the ratio is accepted where the random number is the greater one."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if depth > _DEPTH or made is None:
+        return False
+    if isinstance(made, ast.Call) and last_word(made.func) in {"minimum", "clip", "exp"}:
+        return any(_of_one_point(context, one, scope, depth + 1) for one in made.args)
+    if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Sub):
+        return False
+    sides = [made_by(context, one, scope) if isinstance(one, ast.Name) else one for one in (made.left, made.right)]
+    calls = [one for one in sides if isinstance(one, ast.Call)]
+    points = {tuple(map(ast.unparse, one.args)) for one in calls}
+    return len(calls) == 2 and len(points) == 1 and last_word(calls[0].func) != last_word(calls[1].func)
 
 
 def _more_energy(context: Context, node: ast.expr, scope: Scope) -> bool:

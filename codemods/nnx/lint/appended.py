@@ -12,8 +12,9 @@ from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import MUTATING_METHODS
 from codemods.nnx.lint.places import in_test, traced_bodies
 from codemods.nnx.lint.traced import Tracing
+from codemods.nnx.lint.while_initializing import while_initializing
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Changed, Comprehension, Free, Loop, Mapping, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Free, Loop, Mapping, Param, Sequence, Value
 
 _LIST_METHODS = frozenset({"append", "extend", "insert", "appendleft"})
 
@@ -29,7 +30,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             if container is None or not outside(context, function, tracing, container, node):
                 continue
-            if _for_this_run(function, node, nodes):
+            if _for_this_run(function, node, nodes) or _emptied(context, function, container):
+                continue
+            if while_initializing(context, function):
                 continue
             if any(context.taint.node_holds(value, function.scope) for value in values) or (
                 _remembers(context, node, container, function.scope)
@@ -42,6 +45,26 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{ast.unparse(container)}` gets a tracer, once per compilation, instead of a value at every call",
                     "return the value and collect it where the compiled function is called",
                 )
+
+
+def _emptied(context: Context, function: FunctionFacts, container: ast.expr) -> bool:
+    """Say whether another method that is traced empties the container of an object: what it holds are values of the
+    same compilation."""
+    value = function.scope.module.values.get(container)
+    if not isinstance(value, Attr) or function.self_param is None or value.base is not function.self_param:
+        return False
+    stores = function.owner.stores.get(value.name, ()) if function.owner is not None else ()
+    return any(
+        method is not function and method in context.traced and _empty(stored)
+        for method, stored in stores
+        if method.name != "__init__"
+    )
+
+
+def _empty(value: Value) -> bool:
+    if isinstance(value, Const):
+        return value.value is None
+    return isinstance(value, Mapping | Sequence) and not value.items
 
 
 def _for_itself(node: ast.Call, container: ast.expr, nodes: Iterable[ast.AST]) -> bool:

@@ -89,7 +89,7 @@ def arguments(event: CallEvent, root: Root) -> int | None:
 
 def _own(event: CallEvent, root: Root) -> int:
     """Return how many first parameters a call gets from the object whose method it calls."""
-    method = root.function.owner is not None and root.function.binding == "instance" and not root.bound
+    method = root.function.binding in {"instance", "class"} and not root.bound
     return int(method and not _unbound(event, root))
 
 

@@ -11,9 +11,10 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.frames import Bound, Frame, Indexed, Round
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.names import ARRAY_METHODS, last
+from codemods.nnx.lint.operands import gives_array, overloading
 from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.lint.traced import function_of
+from codemods.nnx.lint.traced import function_of, root_param
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -22,6 +23,7 @@ from codemods.nnx.values import (
     Comprehension,
     Const,
     Each,
+    Free,
     Function,
     Item,
     Loop,
@@ -186,7 +188,18 @@ class Arrays:
             if picked is not UNKNOWN:
                 return picked
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
+        if self._whole_of_part(value, found.value):
+            return UNKNOWN
         return self._found(found, value, depth)
+
+    def _whole_of_part(self, value: Value, found: Value) -> bool:
+        """Say whether a value resolves to what callers give for a parameter of a function that gets parts of that."""
+        if isinstance(value, Free) and len(bound := value.scope.bindings.get(value.name, [])) == 1:
+            value = bound[0]
+        param = root_param(value)
+        if param is None or param.function not in self._context.shared(batched):
+            return False
+        return root_param(found) is not param
 
     def _stacked(self, value: Value, scope: Scope, depth: int) -> Array | None:
         """Return what a part of the result of a scan is; None for other values."""
@@ -420,6 +433,8 @@ class Arrays:
 
     def _operation(self, node: ast.BinOp, scope: Scope, depth: int) -> Array:
         left, right = self._part(node.left, scope, depth + 1), self._part(node.right, scope, depth + 1)
+        if UNKNOWN in (left, right) and self._context.shared(overloading):
+            return UNKNOWN
         for one, other in ((left, right), (right, left)):
             if one == _PENDING and (other == _PENDING or (other.weak and other.axes == 0)):
                 return _PENDING
@@ -705,6 +720,8 @@ def batched(context: Context) -> set[FunctionFacts]:
             around = [
                 function_of(function.scope.parent),
                 *(site.caller.function for site in tracing.sites if site.caller),
+                *(function_of(root.scope) for root in tracing.roots),
+                *(function_of(scope) for _, _, scope in tracing.mapped),
             ]
             if function not in found and any(one in found for one in around):
                 found.add(function)
@@ -813,8 +830,8 @@ def made_by_jax(context: Context, value: Value | None, scope: Scope, depth: int 
             isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops
         ):
             return False
-        values = scope.module.values
-        return any(made_by_jax(context, values.get(part), scope, depth + 1) for part in parts)
+        values = [scope.module.values.get(part) for part in parts]
+        return gives_array(context, values, scope, lambda one: made_by_jax(context, one, scope, depth + 1))
     if isinstance(value, Item):
         if made_by_jax(context, value.base, scope, depth + 1):
             return True

@@ -81,6 +81,8 @@ class AxisOrder:
             return self._moved(word, call, scope, depth)
         if word == "einsum":
             return self._einsum(call, scope, depth)
+        if word == "rearrange":
+            return _rearranged(call)
         if word == "matmul" and len(call.args) == 2:
             order = self.of(call.args[1], scope, depth + 1)
             return order if order is not None and order[-1] == PART else None
@@ -164,3 +166,36 @@ class AxisOrder:
             found = order[index] if -len(order) <= index < len(order) else None
             return found if isinstance(found, int) else None
         return index if index >= 0 else None
+
+
+_NAMED_HEADS = frozenset({"h", "H", "nh", "n_heads", "num_heads", "heads", "head"})
+
+
+def _rearranged(call: Call) -> Order | None:
+    """Return the order of ``einops.rearrange(x, "b t (h d) -> b h t d", h=heads)``, which splits the last axis."""
+    spec = constant(call.node.args[1]) if len(call.node.args) == 2 else None
+    if not isinstance(spec, str) or spec.count("->") != 1 or "." in spec:
+        return None
+    given, result = (part.strip() for part in spec.split("->"))
+    before, opened, group = given.partition("(")
+    names, parts = before.split(), group.removesuffix(")").split()
+    if not opened or not group.endswith(")") or {*"()"} & {*group[:-1], *result} or len(names) != 2:
+        return None
+    sizes = {one.arg: one.value for one in call.node.keywords}
+    stacked = [name for name in parts if constant(sizes.get(name)) in (2, 3)]
+    kept = [name for name in parts if name not in stacked]
+    heads = (
+        [name for name in kept if "head" in last_word(sizes[name]).lower()]
+        if sizes.keys() >= {*kept}
+        else [
+            name
+            for name in kept
+            if name in _NAMED_HEADS or (name in sizes and "head" in last_word(sizes[name]).lower())
+        ]
+    )
+    if len(stacked) > 1 or len(kept) != 2 or len(heads) != 1:
+        return None
+    origin: dict[str, int | str] = {name: place for place, name in enumerate(names)}
+    origin |= {name: HEADS if name in heads else PART for name in kept} | dict.fromkeys(stacked, _STACKED)
+    order = result.split()
+    return tuple(origin[name] for name in order) if sorted(order) == sorted(origin) else None

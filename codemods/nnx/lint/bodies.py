@@ -8,6 +8,7 @@ from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
+from codemods.nnx.lint.overloaded import overloads
 from codemods.nnx.lint.syntax import Path, behind, handles, inside, names_in, own_nodes, paths, short_circuits
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -157,12 +158,18 @@ class Bodies:
         if function not in self._evidence:
             found: dict[str, str] = {}
             for node in self.nodes(function.scope):
+                if self._overloaded and isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
+                    continue  # objects of the project have these operators too
                 for part, what in _uses(node):
                     if isinstance(part, ast.Name) and part.id in function.params:
                         if found.setdefault(part.id, what) != what:
                             found[part.id] = "object"
             self._evidence[function] = found
         return self._evidence[function]
+
+    @cached_property
+    def _overloaded(self) -> bool:
+        return overloads(self._project.classes())
 
     def sometimes(self, node: ast.AST, scope: Scope, loop: ast.AST) -> bool:
         """Say whether a condition decides in which rounds of a loop a node runs."""

@@ -10,7 +10,7 @@ from codemods.nnx.lint.keys import Use, uses
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr, Call, Item, Mapping, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Class, Item, Mapping, Param, Ref, Sequence, Value
 
 _LOOPS = frozenset({"scan", "fori_loop", "while_loop"})
 
@@ -24,7 +24,7 @@ def carried_keys(context: Context) -> Iterator[Use]:
             continue
         if scope.module not in context.asked or in_test(scope):
             continue
-        for part in _carried(body):
+        for part in _carried(context, body):
             draws = [
                 use
                 for use in (known.get((scope, part), ()) if _of_carry(context, part, body) else ())
@@ -35,26 +35,38 @@ def carried_keys(context: Context) -> Iterator[Use]:
                 break
 
 
-def _carried(body: Body) -> Iterator[Value]:
+def _carried(context: Context, body: Body) -> Iterator[Value]:
     """Yield what a body returns for the parts of its carry."""
     for returned in body.function.returns:
         whole: Value | None = returned
         if last(body.loop) == "scan":
             whole = returned.items[0] if isinstance(returned, Sequence) and len(returned.items) == 2 else None
-        yield from _leaves(whole)
+        yield from _leaves(context, whole, body.function.scope)
 
 
-def _leaves(value: Value | None) -> Iterator[Value]:
+def _leaves(context: Context, value: Value | None, scope: Scope) -> Iterator[Value]:
     if isinstance(value, Sequence):
         for item in value.items:
-            yield from _leaves(item)
+            yield from _leaves(context, item, scope)
     elif isinstance(value, Mapping):
         for _, item in value.items:
-            yield from _leaves(item)
+            yield from _leaves(context, item, scope)
     elif isinstance(value, Call):
-        yield from value.given  # of a record
+        if _keeps(context, value, scope):
+            yield from value.given
     elif value is not None:
         yield value
+
+
+def _keeps(context: Context, made: Call, scope: Scope) -> bool:
+    """Say whether a call makes a record that holds what it is given, and does not compute with it."""
+    if isinstance(made.callee, Attr) and made.callee.name in {"replace", "_replace"}:
+        return True
+    bound = context.flow.here(made, scope)
+    callee = context.flow.follow(bound, made.callee).value
+    if isinstance(callee, Ref):
+        return callee.name == "dataclasses.replace" or last(callee.name)[:1].isupper()
+    return isinstance(callee, Class) or context.flow.fields.record(bound) is not None
 
 
 def _of_carry(context: Context, part: Value, body: Body) -> bool:

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.carry_names import exchanged_names
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.last_output import last_outputs
 from codemods.nnx.lint.owners import owner_class
@@ -24,6 +25,16 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _paired(context)
     yield from _reversed(context)
     yield from _behind_the_end(context)
+    for event, hidden, cell in exchanged_names(context, lambda event: _pair_of(context, event) == "tuple"):
+        if not context.bodies.guarded(event.node, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the carry of an LSTM holds its cell first: `{hidden.id}` gets the cell state, and `{cell.id}` the "
+                "hidden state",
+                f"write ({cell.id}, {hidden.id}), ... =",
+            )
     texts = [module.source.data for module in context.project.modules]
     if not any(word in text for text in texts for word in (b"LSTMCell", b"GRUCell", b"SimpleCell")):
         return
@@ -267,6 +278,7 @@ RULE = lint_rule(
 A cell of NNX gives `(carry, output)`, as the body of a scan does, and so do `nnx.RNN` and `nnx.Bidirectional` with
 `return_carry=True`; PyTorch gives the output first. Where the two are
 exchanged, the next step unpacks an array as its carry: it raises, or with a fitting size goes on with rubbish.
+The carry of an LSTM is `(cell, hidden)`, and the state of one in PyTorch `(hidden, cell)`.
 Where sequences are filled up, the output at `[:, -1]` comes after the padding; `seq_lengths` changes the carry alone.
 """,
     source="measured on Flax 0.10.7 and 0.12.8: ValueError, or other shapes",

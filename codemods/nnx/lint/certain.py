@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.frames import Bound, Indexed, Part
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.names import ARRAY_METHODS, BATCHING, COMPILING, JITS
+from codemods.nnx.lint.operands import gives_array
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Unknown, Value
 
@@ -126,7 +127,12 @@ class _Certain:
         if home is None:
             return False
         values = [home.module.values.get(part) for part in parts]
-        return any(one is not None and self.holds(self._context.flow.with_value(bound, one), depth) for one in values)
+        return gives_array(
+            self._context,
+            values,
+            home,
+            lambda one: one is not None and self.holds(self._context.flow.with_value(bound, one), depth),
+        )
 
     def _call(self, bound: Bound, value: Call, depth: int) -> bool:
         context, flow = self._context, self._context.flow

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
+from codemods.nnx.lint.common_numbers import common_numbers
 from codemods.nnx.lint.keys import SAME, Use
 from codemods.nnx.lint.looked_at import in_figures
 from codemods.nnx.lint.names import last
@@ -91,6 +92,8 @@ def _kept_as(use: Use) -> str:
 
 def meant_pair(context: Context, one: Use, two: Use) -> bool:
     """Say whether two uses of a key may be meant to see the same numbers."""
+    if common_numbers(context, one, two):
+        return True
     if _equal_asked(context, one, two) or in_figures(context, one, two):
         return True
     if _only_asked(context, one) or _only_asked(context, two):

@@ -14,7 +14,7 @@ from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.paired_cotangent import unpaired
 from codemods.nnx.lint.places import in_test, shown
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Call, Param, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Param, Ref, Sequence, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -26,6 +26,7 @@ def _check(context: Context) -> Iterator[Finding]:
             f"{shown(rule)} of an nnx.custom_vjp gets a pair: what became of the arguments, and the gradient",
             f"take it apart: inputs, {list(rule.params)[-1]} = {list(rule.params)[-1]}",
         )
+    yield from _jvp_order(context)
     for event in context.bodies.named("defvjp"):
         func = event.node.func
         if not isinstance(func, ast.Attribute) or event.scope.module not in context.asked or in_test(event.scope):
@@ -63,6 +64,8 @@ def _check(context: Context) -> Iterator[Finding]:
             and (made is not None or is_custom(context, primal, "jax.custom_vjp"))
         ):
             yield from _order(primal, backward, made)
+            if forward is not None:
+                yield from _forward_order(primal, forward, made)
             yield from _traced(context, primal, made)
             wanted = _wanted(primal, made)
             for value in backward.returns:
@@ -93,20 +96,61 @@ def _options(function: FunctionFacts, made: ast.Call | None) -> list[ast.Call]:
     return [one for one in function.node.decorator_list if isinstance(one, ast.Call)]
 
 
-def _order(primal: FunctionFacts, backward: FunctionFacts, made: ast.Call | None) -> Iterator[Finding]:
-    """Yield a backward rule that takes what is not differentiated elsewhere than first."""
+def _order(
+    primal: FunctionFacts, backward: FunctionFacts, made: ast.Call | None, last: tuple[str, str] = ("res", "g")
+) -> Iterator[Finding]:
+    """Yield a rule that takes what is not differentiated elsewhere than first, or not at all.
+
+    Args:
+        primal: the function that the rule is for.
+        backward: the backward rule, or the rule of a ``custom_jvp``.
+        made: what made the derivative, if no decorator did.
+        last: what the rule gets behind that.
+    """
     fixed = _nondiff(primal, made)
     names = list(backward.params)
-    if not fixed or len(names) != len(fixed) + 2 or backward.vararg is not None:
+    if not fixed or backward.vararg is not None or backward.kwarg is not None or backward.self_param is not None:
         return
-    if any(name in names[len(fixed) :] for name in fixed) and not set(fixed) & set(names[: len(fixed)]):
+    missing = len(names) < len(fixed) + 2
+    later = any(name in names[len(fixed) :] for name in fixed) and not set(fixed) & set(names[: len(fixed)])
+    if missing or (len(names) == len(fixed) + 2 and later):
+        behind = "the residuals and the gradient" if last[1] == "g" else "the primals and the tangents"
         yield finding(
             RULE.code,
             backward.scope,
             backward.node,
-            f"{shown(backward)} gets the arguments of nondiff_argnums first: "
-            f"{', '.join(fixed)}, then the residuals and the gradient",
-            f"def {backward.name}({', '.join(fixed)}, res, g)",
+            f"{shown(backward)} gets the arguments of nondiff_argnums first: {', '.join(fixed)}, then {behind}",
+            f"def {backward.name}({', '.join((*fixed, *last))})",
+        )
+
+
+def _jvp_order(context: Context) -> Iterator[Finding]:
+    """Yield the rules of ``custom_jvp`` that take what is not differentiated elsewhere than first."""
+    if not any(m.source.mentions(b"nondiff_arg") and m.source.mentions(b"custom_jvp") for m in context.asked.modules):
+        return
+    for function in context.asked.functions():
+        outer = function.scope.parent
+        if len(function.decorators) != 1 or outer is None or in_test(function.scope):
+            continue
+        decorator = function.decorators[0]
+        if isinstance(decorator, Attr) and decorator.name == "defjvp":
+            primal = only_function(context, context.flow.here(decorator.base, outer))
+            if primal is not None and primal.self_param is None and is_custom(context, primal, "jax.custom_jvp"):
+                yield from _order(primal, function, None, ("primals", "tangents"))
+
+
+def _forward_order(primal: FunctionFacts, forward: FunctionFacts, made: ast.Call | None) -> Iterator[Finding]:
+    """Yield a forward rule that takes what is not differentiated first, as only the backward rule gets it."""
+    fixed, names = _nondiff(primal, made), list(primal.params)
+    first = [*fixed, *(name for name in names if name not in fixed)]
+    if fixed and list(forward.params) == first != names and isinstance(forward.node, ast.FunctionDef):
+        yield finding(
+            RULE.code,
+            forward.scope,
+            forward.node,
+            f"{shown(forward)} gets its arguments in the order of {shown(primal)}: only the backward rule gets "
+            "those of nondiff_argnums first",
+            f"def {forward.name}({', '.join(names)})",
         )
 
 

@@ -13,6 +13,7 @@ from codemods.nnx.lint.begun import begun, made_first, same_first
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.donated_clone import clone_read
+from codemods.nnx.lint.held_twice import held_twice
 from codemods.nnx.lint.kept_result import kept_result
 from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
@@ -82,6 +83,20 @@ def _lost(context: Context, root: Root, event: CallEvent, node: ast.expr, value:
             f"`{text(node)}` is donated to {shown(root.function)}, and `{text(second)}` in the same call "
             "may be the same arrays",
             "keep a copy: jax.tree.map(jnp.copy, ...)",
+        )
+        return
+    double = held_twice(context, event, value) if not _object(context, root, event, value) else None
+    if double is not None:
+        name, other, made = double
+        here = context.bodies.module_scope(made) is event.scope.module.scope
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{event.scope.module.source.text(node)}` is donated to {shown(root.function)}, and holds the same arrays "
+            f"as `{name}` and as `{other}`: no memory can be given away twice",
+            "make the state with a copy: jax.tree.map(jnp.copy, ...)",
+            related=[(made, "made here")] if here else [],
         )
         return
     yield from _lost_later(context, root, event, node, value)
@@ -170,7 +185,7 @@ def _donated(root: Root) -> frozenset[str]:
 def _given(event: CallEvent, function: FunctionFacts, donated: frozenset[str]) -> Iterator[tuple[ast.expr, Value]]:
     """Yield the variables that a call gives for donated parameters."""
     params = list(function.params)
-    if function.owner is not None and function.binding == "instance" and isinstance(event.node.func, ast.Attribute):
+    if function.binding in {"instance", "class"} and isinstance(event.node.func, ast.Attribute):
         params = params[1:]
     # behind `*values` it is not known for which parameter an argument is
     first = next((i for i, one in enumerate(event.node.args) if isinstance(one, ast.Starred)), len(event.node.args))
@@ -255,6 +270,8 @@ def _other_name(
     """Say whether another variable has kept what the first round of a loop donates."""
     if not isinstance(given, ast.Name) or read.id == given.id:
         return False
+    if found == value:
+        return False  # it was given what the variable holds, and behind a loop that is what its last call gave
     if found is not None and shares(found, value):
         return True
     if not isinstance(value, Loop):

@@ -13,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import is_test
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Ref
 
 _WIDE = frozenset({"float64", "int64", "uint64", "complex128"})
@@ -35,7 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # the mode may be set where tests are configured, or by what they import by its name
         for argument in _types(context, event):
             word = _wide(context, argument, event)
-            if word:
+            if word and (not word.endswith("int64") or _large(event)):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -44,6 +45,22 @@ def _check(context: Context) -> Iterator[Finding]:
                     'write the smaller type, or call jax.config.update("jax_enable_x64", True) first',
                 )
                 break
+
+
+_NUMBERS = pattern(r"(^|_)(hash\w*|times?|timestamps?|nanos(econds)?|ns|microseconds|bits|addresses)(_|$)")
+_FIT = 2**31  # what 32 bits hold
+
+
+def _large(event: CallEvent) -> bool:
+    """Say whether whole numbers may be too large for 32 bits, by what is written in the call or by their names."""
+    for node in ast.walk(event.statement):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) >= _FIT:
+            return True
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow | ast.LShift):
+            return True
+        if isinstance(node, ast.Name | ast.Attribute) and _NUMBERS.search(last_word(node).lower()):
+            return True
+    return False
 
 
 def _program(module: ModuleFacts) -> bool:
@@ -93,7 +110,8 @@ RULE = lint_rule(
     "a type of 64 bits where JAX is in 32-bit mode",
     why="""\
 Unless `jax_enable_x64` is set, JAX gives arrays of 32 bits where 64 were asked for, with a warning at most. The code
-reads as more exact than it is. Code that only others run may get the mode from them, so that the rule asks for a
+reads as more exact than it is. Of whole numbers the rule speaks only where they may be larger than 32 bits hold: times,
+hashes, powers. Code that only others run may get the mode from them, so that the rule asks for a
 program among the files, and says nothing where one of them speaks of the mode.
 """,
     source="JAX documentation; measured on Flax 0.10.7, 0.11.2 and 0.12.8: float32 and int32 in every form",

@@ -13,7 +13,9 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import in_test, jit_of, kinds_of, scopes
+from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.syntax import innermost_loop, inside
+from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Class, Function, Ref
 
@@ -23,7 +25,13 @@ def _check(context: Context) -> Iterator[Finding]:
         seen: set[ast.AST] = set()
         for event in context.bodies.calls.get(scope, ()):
             loop = innermost_loop(event)
-            if loop is None or loop in seen or not _eager(context, event, loop):
+            if (
+                loop is None
+                or loop in seen
+                or _paced(loop)
+                or few(context, scope, loop)
+                or not _eager(context, event, loop)
+            ):
                 continue
             seen.add(loop)
             yield finding(
@@ -56,6 +64,16 @@ def _eager(context: Context, event: CallEvent, loop: ast.For | ast.While) -> boo
     if jit_of(context, event):
         return False
     return not _compiled(context, event) and not _trains(context, event, loop) and not _counts(context, event)
+
+
+#: What takes longer than a small model, or waits: environments, windows and people.
+_PACING = frozenset({"step", "reset", "render", "imshow", "draw", "pause", "show", "sleep", "input", "savefig", "plot"})
+
+
+def _paced(loop: ast.For | ast.While) -> bool:
+    """Say whether something else sets the pace of a loop: it steps an environment of the host, or shows something."""
+    calls = (n for n in ast.walk(loop) if isinstance(n, ast.Call))
+    return any(last_word(call.func) in _PACING for call in calls)
 
 
 def _counts(context: Context, event: CallEvent) -> bool:
@@ -112,7 +130,8 @@ RULE = lint_rule(
     "a loop calls a model outside of compiled code",
     why="""\
 Without `jit` every operation of every layer is a call of its own: a small model took 19 to 42 ms instead of 1 ms.
-Compile a function of the model and call that in the loop.
+Compile a function of the model and call that in the loop. Loops that step an environment or show something have that
+for their pace, and are left alone.
 """,
     source="JAX tutorial (the widest possible context); measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

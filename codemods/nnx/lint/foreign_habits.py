@@ -70,6 +70,10 @@ _VARIABLES = frozenset({"Param", "Variable", "BatchStat", "Cache", "Intermediate
 #: Arguments of `pjit` that no JAX has any more which Flax NNX runs on.
 _LAID_OUT = {"in_axis_resources": "in_shardings", "out_axis_resources": "out_shardings"}
 _RELEASE = "0.4.26"
+#: The release since which JAX warns of the old arguments of `clip`; it has the new ones since 0.4.27.
+_WARNING = "0.7.0"
+#: The release with which `jax.random.key` came.
+_KEYS = "0.4.16"
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -101,9 +105,10 @@ def _check(context: Context) -> Iterator[Finding]:
                 found.setdefault((event.scope.module, what, instead), []).append((event.scope, event.node))
             continue
         known = _foreign(home, word)
-        if known is _LAID_OUT and context.options.older_jax(event.scope.module.source.path, _RELEASE):
+        if known is _LAID_OUT and _older(context, event, _RELEASE):
             continue
-        if name == "jax.numpy.clip" and context.options.target == "0.12":  # that of 0.11 runs with a JAX that has them
+        # the target 0.11 runs with a JAX that has them, as what the project pins may do
+        if name == "jax.numpy.clip" and context.options.target == "0.12" and not _older(context, event, _WARNING):
             known = {**known, **_OLD}
         for keyword, _ in event.value.keywords if known else ():
             if keyword in known and keyword not in _EXCEPT.get(word, ()):
@@ -113,8 +118,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 instead = f"it is called {own}" if own else "see its signature"
                 found.setdefault((event.scope.module, what, instead), []).append((event.scope, event.node))
                 break
-    for (_, what, instead), places in found.items():
+    for (module, what, instead), places in found.items():
+        if context.options.older_jax(module.source.path, _KEYS):
+            instead = instead.replace("jax.random.key,", "jax.random.PRNGKey,")
         yield from once(RULE.code, places, what, instead)
+
+
+def _older(context: Context, event: CallEvent, release: str) -> bool:
+    """Say whether the project's pins and locks allow only a JAX that is older than a release."""
+    return context.options.older_jax(event.scope.module.source.path, release)
 
 
 _CHECKED = _VARIABLES | {"default_backend"}
@@ -162,7 +174,8 @@ RULE = lint_rule(
     why="""\
 What is `dim`, `keepdim`, `lr`, `size` or `cat` elsewhere is `axis`, `keepdims`, `learning_rate`, `shape` and
 `concatenate` here, `jnp.norm` is `jnp.linalg.norm`, and a Variable without a value is none. The call raises a TypeError
-or AttributeError when it is reached.
+or AttributeError when it is reached. Of `a_min` and `a_max` of `jnp.clip` nothing is said where the project's pins or
+locks allow only releases of JAX that have them.
 """,
     source="Stack Overflow; signatures of JAX 0.6.2, 0.7.2 and 0.10.2 and their optax: TypeError or AttributeError",
     severity="error",

@@ -15,6 +15,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.traced import Tracing
+from codemods.nnx.lint.while_initializing import while_initializing
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rule import Example, Kind, Rule
@@ -25,39 +26,44 @@ _CHOSEN = (Class, Function, ModuleRef, Ref)
 
 def _check(context: Context) -> Iterator[Finding]:
     for function, tracing in traced_bodies(context):
-        yield from _attributes(context, function)
-        yield from _entries(context, function, tracing)
-        if not function.scope.globals:
+        found = [*_attributes(context, function), *_entries(context, function, tracing), *_globals(context, function)]
+        if found and not while_initializing(context, function):
+            yield from found
+
+
+def _globals(context: Context, function: FunctionFacts) -> Iterator[Finding]:
+    """Yield the changes of globals and outer variables."""
+    if not function.scope.globals:
+        return
+    nodes = context.bodies.nodes(function.scope)
+    outer = {name for node in nodes if isinstance(node, ast.Nonlocal) for name in node.names}
+    for node in nodes:
+        if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             continue
-        nodes = context.bodies.nodes(function.scope)
-        outer = {name for node in nodes if isinstance(node, ast.Nonlocal) for name in node.names}
-        for node in nodes:
-            if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)} & function.scope.globals
+        for name in sorted(names):
+            # counting traces in an enclosing test or benchmark is a custom and works as meant
+            if (name in outer or in_test(function.scope)) and not _tainted(context, node, function.scope):
                 continue
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)} & function.scope.globals
-            for name in sorted(names):
-                # counting traces in an enclosing test or benchmark is a custom and works as meant
-                if (name in outer or in_test(function.scope)) and not _tainted(context, node, function.scope):
-                    continue
-                if name in outer and (_made_inside(context, name, function.scope) or _carried(context, name, function)):
-                    continue
-                if _counts(name) and not _tainted(context, node, function.scope):
-                    continue  # counts compilations, as the name says
-                if _locked(context, node, function.scope) and not _tainted(context, node, function.scope):
-                    continue
-                if name not in outer and _used_within(context, name, node, function):
-                    continue  # every compilation binds it before it is read
-                # neither is what is loaded once, on first use
-                if _once(context, node, name, function.scope) or context.taint.never(node, function.scope):
-                    continue
-                yield finding(
-                    RULE.code,
-                    function.scope,
-                    node,
-                    f"`{name}` changes once per compilation and not at every call of {shown(function)}",
-                    f"return the new value of `{name}`, or keep it in an nnx.Variable",
-                )
+            if name in outer and (_made_inside(context, name, function.scope) or _carried(context, name, function)):
+                continue
+            if _counts(name) and not _tainted(context, node, function.scope):
+                continue  # counts compilations, as the name says
+            if _locked(context, node, function.scope) and not _tainted(context, node, function.scope):
+                continue
+            if name not in outer and _used_within(context, name, node, function):
+                continue  # every compilation binds it before it is read
+            # neither is what is loaded once, on first use
+            if _once(context, node, name, function.scope) or context.taint.never(node, function.scope):
+                continue
+            yield finding(
+                RULE.code,
+                function.scope,
+                node,
+                f"`{name}` changes once per compilation and not at every call of {shown(function)}",
+                f"return the new value of `{name}`, or keep it in an nnx.Variable",
+            )
 
 
 def _used_within(context: Context, name: str, node: ast.stmt, function: FunctionFacts) -> bool:

@@ -10,13 +10,16 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grown_inside import fed_back
+from codemods.nnx.lint.made_longer import comes_back
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbered_attribute import changed_numbers
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
+from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.sown import lists_growing, never_taken
 from codemods.nnx.lint.static_varies import counted
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Sequence, Value
 
 _GROWING = frozenset({"append", "concatenate", "vstack", "hstack", "stack", "array", "asarray"})
@@ -70,6 +73,9 @@ def _check(context: Context) -> Iterator[Finding]:
                     ".at[position].set(...)",
                 )
                 continue
+            loops = [loop for loop in loops if not few(context, event.scope, loop)]
+            if enclosing_function(event.scope) in context.traced:
+                continue
             for place, value in enumerate(event.value.args) if loops else ():
                 if place < len(event.node.args) and _cut(event.node.args[place], counters):
                     seen.add(event.node)
@@ -81,12 +87,14 @@ def _check(context: Context) -> Iterator[Finding]:
                         "give the whole array with a count, and choose by a mask",
                     )
                     break
-                if any(_grows(context, value, loop, event.scope) for loop in loops):
+                grown = [loop for loop in loops if _grows(context, value, loop, event.scope)]
+                given = event.node.args[place] if place < len(event.node.args) else None
+                if given is not None and any(comes_back(context, event, loop, given) for loop in grown):
                     seen.add(event.node)
                     yield finding(
                         RULE.code,
                         event.scope,
-                        event.node.args[place] if place < len(event.node.args) else event.node,
+                        given,
                         "the array is larger in every round, and every size is compiled on its own",
                         "give it its last size at once, and say by a mask or a count how much of it is filled",
                     )
@@ -159,7 +167,8 @@ RULE = lint_rule(
 Code is compiled for the shapes of its arguments. An array to which every round appends has another shape each time, and
 every round compiles anew; so does a cache that the compiled function itself makes longer, and a model that sows values
 which nothing pops, or that appends them to an `nnx.List`.
-An array of its last size, with a mask or a count, is compiled once.
+An array of its last size, with a mask or a count, is compiled once. Data that grow between other steps, as those of an
+experiment, have as many sizes as rounds by nature: the array has to grow by what the compiled code gave.
 """,
     source="JAX FAQ; measured: one compilation for every round",
     check=_check,

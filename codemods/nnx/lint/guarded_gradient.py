@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.asked_before import asked_before
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.guard_bounds import about_zero, added_together, kept_as_history, never_zero
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
@@ -53,6 +54,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 if _masked(context, sharp, event, names):
                     continue
                 if _no_slope(event) or beside_loss(context, function, event.node):
+                    continue
+                if kept_as_history(function, event.node):
                     continue
                 if sharp is not event.node and asked_before(context, function, event):
                     continue
@@ -177,6 +180,8 @@ def _epsilons(context: Context, behind: dict[FunctionFacts, list[tuple[CallEvent
             if event.node not in seen and mentions(event.node.args[0], names):
                 if _no_slope(event) or beside_loss(context, function, event.node):
                     continue
+                if kept_as_history(function, event.node):
+                    continue
                 seen.add(event.node)
                 yield finding(
                     RULE.code,
@@ -252,6 +257,7 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
     if name not in {"jax.numpy.where", "jax.lax.select"}:
         return None
     guarded: set[str] | None = None
+    zeros: set[str] = set()
     for way in ways:
         for node in _parts(context, way, event.scope):
             operand = _operand(node)
@@ -259,6 +265,7 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
                 continue
             if guarded is None:
                 guarded = _guarded(context, test, event)
+                zeros = _guarded(context, test, event, zeros=True)
             if isinstance(node, ast.BinOp) and _elsewhere(context, test, operand, event):
                 continue
             if isinstance(node, ast.Call) and _own(context, node, event.scope):
@@ -268,6 +275,14 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
             ends = [one for one in ways if one is not way or last_word(getattr(one, "func", one)) == "where"]
             if any(_no_number(context, one, node, event) for one in ends):
                 continue
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+                root = last_word(getattr(written(context, operand, event.scope), "func", None)) in {"sqrt", "norm"}
+                if not root and ast.dump(operand) not in zeros:
+                    continue  # a root is zero beyond any bound: ``where(norm > radius, x * (radius / norm), x)``
+                if never_zero(context, operand, event.scope):
+                    continue
+                if event.scope.function is not None and added_together(event.scope.function, node):
+                    continue
             if ast.dump(operand) in guarded and not _safe(context, operand, event):
                 return node if isinstance(node, ast.expr) else way
             if (
@@ -407,14 +422,19 @@ def _piece(test: ast.expr, operand: ast.expr) -> bool:
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
-def _guarded(context: Context, test: ast.expr, event: CallEvent) -> set[str]:
-    """Return the expressions that a condition compares with numbers, also one that has a name."""
+def _guarded(context: Context, test: ast.expr, event: CallEvent, *, zeros: bool = False) -> set[str]:
+    """Return the expressions that a condition compares with numbers, also one that has a name; or those alone that it
+    compares with zero or little more."""
     values = event.scope.module.values
     value = values.get(test)
     if isinstance(test, ast.Name) and isinstance(value, Unknown) and isinstance(value.node, ast.expr):
         test = value.node
     found: set[str] = set()
     for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and zeros:
+            sides = (node.left, *node.comparators)
+            if not any(about_zero(context, side, event.scope) for side in sides):
+                continue
         if isinstance(node, ast.Compare):
             found |= {ast.dump(side) for side in (node.left, *node.comparators) if not isinstance(side, ast.Constant)}
         if isinstance(node, ast.Compare):
@@ -496,7 +516,7 @@ RULE = lint_rule(
     why="""\
 `where` chooses between values that are both computed, and so are both gradients: that of the way not taken is
 multiplied by zero, and zero times infinity is not a number. The operand itself has to be made safe, with a second
-`where` inside of the root, logarithm or quotient.
+`where` inside of the root, logarithm or quotient. A guard of a quotient compares the divisor with zero or little more.
 """,
     source="jax issues 347, 1052 and 5798, and the FAQ of JAX; measured on Flax 0.10.7 and 0.12.8: NaN",
     check=_check,

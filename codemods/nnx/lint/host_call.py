@@ -14,6 +14,7 @@ from codemods.nnx.lint.places import traced_bodies, traced_calls
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.lint.unread import given_names
+from codemods.nnx.lint.while_initializing import while_initializing
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rule import Example, Kind, Rule
@@ -65,10 +66,16 @@ def _check(context: Context) -> Iterator[Finding]:
         if of_left_out_object(context, event.scope):
             continue
         if "random" in name and (
-            _plays(context, event.scope) or _names(event) or _other_way(context, event) or _starts(context, event)
+            _plays(context, event.scope)
+            or _names(event)
+            or _other_way(context, event)
+            or _starts(context, event)
+            or _of_other_kind(context, event)
         ):
             continue
         if _given_by_all(context, event) or (name.startswith(_RUNS) and _once_in_a_run(context, event)):
+            continue
+        if (function := function_of(event.scope)) is not None and while_initializing(context, function):
             continue
         yield _found(event.scope, event.node, called)
     for function, _ in traced_bodies(context):
@@ -287,6 +294,19 @@ def _starts(context: Context, event: CallEvent) -> bool:
         isinstance(block, ast.If) and arm == "body" and "initiali" in ast.unparse(block.test).lower()
         for block, arm in context.bodies.paths(event.scope).get(event.node, ())
     )
+
+
+def _of_other_kind(context: Context, event: CallEvent) -> bool:
+    """Say whether a function draws only where an argument is neither None nor of the kind that it has looked for:
+    ``if seed is None: return ...; if isinstance(seed, int): return ...``, as a generator that is asked for a seed."""
+    missing, of_kind = set(), set()
+    for guard in context.bodies.behind(event.node, event.scope):
+        test = guard.test
+        if isinstance(test, ast.Call) and last_word(test.func) == "isinstance" and len(test.args) == 2:
+            of_kind.add(ast.unparse(test.args[0]))
+        elif name := _missing(test, "body"):
+            missing.add(name)
+    return bool(missing & of_kind)
 
 
 def _given_by_all(context: Context, event: CallEvent) -> bool:

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, in_test, is_metric
+from codemods.nnx.lint.round_count import rounds_at_most
 from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
@@ -18,6 +19,7 @@ from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Item, Value
 
 _PLAIN = ("float", "int", "print", "info", "device_get", "set_postfix", "set_description", "asarray", "array")
+_FEW = 100  # rounds that are over before anybody notices
 _WAITING = ("item", "tolist", *_PLAIN)
 # who writes this means to wait
 _ASKED = "block_until_ready"
@@ -36,6 +38,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if loop is None or enclosing_function(event.scope) in context.traced:
             continue
         if context.bodies.sometimes(event.node, event.scope, loop):
+            continue
+        rounds = rounds_at_most(context, event.scope, event.loops)
+        if rounds is not None and rounds <= _FEW:
             continue
         made = (_step_of(context, value, event.scope, steps, loop) for value in _read(context, event))
         new = {(loop, step) for step in made if step is not None} - waited

@@ -39,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
         root = next((r for r in jit_of(context, event) if r.transform == "flax.nnx.jit"), None)
         if root is None or (event.scope, root) in seen or _counted(context, event) or not _objects(context, event):
             continue
-        if not _hot(event) and (_short(event) or not _small(context, event)):
+        if not _hot(event) and (_short(event) or event.scope.module.source.notebook or not _small(context, event)):
             continue
         seen.add((event.scope, root))
         if loops is None:

@@ -11,16 +11,30 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
-from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.places import each, foreign, in_test, written
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Changed, Comprehension, Const, Each, Item, Mapping, Sequence, Value, of_display
+from codemods.nnx.values import (
+    Call,
+    Changed,
+    Comprehension,
+    Const,
+    Each,
+    Item,
+    Mapping,
+    Param,
+    Sequence,
+    Value,
+    of_display,
+)
 
 _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves"})
 _FLATTEN = frozenset({"jax.tree.flatten", "jax.tree_util.tree_flatten"})
 _STRUCTURE = frozenset({"jax.tree.structure", "jax.tree_util.tree_structure"})
 _UNFLATTEN = frozenset({"jax.tree.unflatten", "jax.tree_util.tree_unflatten"})
 _MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map"})
+_FLATTENING = frozenset({"leaves", "tree_leaves", "flatten", "tree_flatten"})
+_UNPACKED = (b"leaves", b"flatten", b".values()")
 _SAVING = frozenset({"numpy.savez", "numpy.savez_compressed", "jax.numpy.savez"})
 _VIEWS = frozenset({"keys", "values", "items"})
 _COPYING = frozenset({"list", "tuple", "iter", "enumerate"})
@@ -45,6 +59,96 @@ def _check(context: Context) -> Iterator[Finding]:
                 keys = _inserted(context, node.value, event.scope, 0) if isinstance(node, ast.Starred) else None
                 if keys is not None and _loaded(context, keys):
                     yield _found(event, node, keys)
+    if any(module.source.mentions(word) for module in context.asked.modules for word in _UNPACKED):
+        yield from _unpacked(context)
+
+
+def _unpacked(context: Context) -> Iterator[Finding]:
+    """Yield the leaves of a dict that are unpacked into variables which are called like its keys in another order."""
+    for scope, node in each(context, ast.Assign):
+        targets = node.targets[0]
+        if not isinstance(targets, ast.Tuple) or not targets.elts or in_test(scope):
+            continue
+        keys: _Keys | None
+        if isinstance(targets.elts[0], ast.Tuple):  # (w, b), treedef = jax.tree.flatten(layer)
+            targets = targets.elts[0]
+            keys = _flattened(context, node.value, scope) if _wordy(targets) else None
+        elif not _wordy(targets):
+            continue
+        elif isinstance(node.value, ast.Call) and last_word(node.value.func) == "values":
+            keys = _rebuilt(context, node.value, scope)
+        elif not any(scope.module.source.mentions(word) for word in _UNPACKED[:2]):
+            continue
+        else:
+            keys = _leafwise(context, node.value, scope, 0) if _of_leaves(context, node.value, scope) else None
+        meant = _meant([last_word(one) for one in targets.elts], keys) if keys is not None else None
+        if keys is not None and meant is not None and meant != keys:
+            yield finding(
+                RULE.code,
+                scope,
+                targets,
+                f"the leaves of a dict come by its sorted keys, {', '.join(keys[:3])}, and are unpacked as "
+                f"{', '.join(meant[:3])}",
+                "read the entries by their keys",
+            )
+
+
+def _wordy(targets: ast.Tuple) -> bool:
+    """Say whether several variables or attributes are assigned at once."""
+    return len(targets.elts) > 1 and all(last_word(one) for one in targets.elts)
+
+
+def _flattened(context: Context, node: ast.expr, scope: Scope) -> _Keys | None:
+    """Return the sorted keys of the dict that an expression takes apart into its leaves and its structure."""
+    if not isinstance(node, ast.Call) or last_word(node.func) not in _FLATTENING or len(node.args) != 1:
+        return None
+    found = context.flow.resolve(context.flow.here(scope.module.values[node], scope))
+    if not isinstance(found.value, Call) or not _called(context, found, _FLATTEN) or found.value.keywords:
+        return None
+    return _leaf_keys(context, context.flow.with_value(found, found.value.args[0]), set())
+
+
+def _rebuilt(context: Context, node: ast.Call, scope: Scope) -> _Keys | None:
+    """Return the keys of a dict in their order where a transformation has rebuilt it, which sorts them."""
+    if not isinstance(node.func, ast.Attribute) or node.args:
+        return None
+    value = scope.module.values.get(node.func.value)
+    if not isinstance(value, Param) or value.function is not scope.function:
+        return None
+    compiled, derived = context.traced.get(value.function), context.traced.differentiated.get(value.function)
+    tracing = compiled or derived
+    if tracing is None or not tracing.roots or tracing.sites:
+        return None
+    if compiled is not None and not context.taint.node(node.func.value, scope):
+        return None
+    first = value.name == next(iter(value.function.params)) and not scope.module.source.mentions(b"argnums")
+    if compiled is None and not first:
+        return None  # what no derivative is taken of stays as it is
+    keys = _keys_of(context, context.flow.here(value, scope), built=True)
+    return tuple(sorted(keys)) if keys is not None else None
+
+
+def _of_leaves(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression looks like the leaves of a tree, or all of them and its structure."""
+    node = _written(context, node, scope)
+    while isinstance(node, ast.ListComp | ast.GeneratorExp):
+        node = _written(context, node.generators[0].iter, scope)
+    word = last_word(node.func) if isinstance(node, ast.Call) else ""
+    return word in _FLATTENING or isinstance(node, ast.Name)
+
+
+def _meant(names: list[str], keys: _Keys) -> _Keys | None:
+    """Return the keys that variables are called after, one by one; None if that is not clear."""
+    found = []
+    for name in names:
+        word = name.strip("_").casefold()
+        same = [key for key in keys if key.casefold() == word]
+        like = [key for key in keys if word and (key.casefold().startswith(word) or word.startswith(key.casefold()))]
+        chosen = same or like
+        if len(chosen) != 1:
+            return None
+        found += chosen
+    return tuple(found) if len(set(found)) == len(keys) == len(found) else None
 
 
 def _found(event: CallEvent, node: ast.AST, keys: _Keys) -> Finding:

@@ -11,7 +11,9 @@ from codemods.nnx.lint.arrays import FLOAT, INT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Attr
+from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Attr, Item, Param, Value
 
 _METHODS = ("set", "add", "multiply", "mul", "divide", "power", "subtract")
 
@@ -31,6 +33,8 @@ def _check(context: Context) -> Iterator[Finding]:
         number = constant(event.node.args[0])
         if isinstance(number, float) and number.is_integer():
             continue  # nothing is lost
+        if _handed_in(event.value.args[0], event.node.args[0]):
+            continue  # truth values as floats lose nothing
         arrays = Arrays(context, {})
         if arrays.of(event.value.args[0], event.scope).number != FLOAT or arrays.of(base, event.scope).number != INT:
             continue
@@ -41,6 +45,19 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{ast.unparse(at.value.value)}` holds integers: what is written into it loses its fraction",
             "make the array one of floats: jnp.zeros(shape), or dtype=float",
         )
+
+
+_OF_TRUTH = pattern(
+    r"(^|_)(rewards?|dones?|terminals?|terminated|truncat\w+|success\w*|flags?|masks?|labels?|actions?)(_|$)"
+)
+
+
+def _handed_in(value: Value, node: ast.expr) -> bool:
+    """Say whether what is written is a part of what a function is given, by a name that may be that of 0 and 1 alone,
+    as a reward: what each caller gives is not known together with the array."""
+    while isinstance(value, Item):
+        value = value.base
+    return isinstance(value, Param) and bool(_OF_TRUTH.search(last_word(node).lower()))
 
 
 RULE = lint_rule(

@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test, written
+from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.syntax import innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
@@ -25,6 +26,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         loop = innermost_loop(event)
         if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
+            continue
+        if loop is not None and few(context, event.scope, loop):
             continue
         bound = _depends(context, event, loop) if loop is not None else not _repeated(context, event)
         if bound and loop is not None and _sliced(loop, event.node):
@@ -44,7 +47,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for outer, arm in reversed(context.bodies.paths(root.scope).get(node, ())):
             if isinstance(outer, ast.For | ast.While) and arm == "body":
-                if not _bound_in(outer, node, own=node) and enclosing_function(root.scope) not in context.traced:
+                traced = enclosing_function(root.scope) in context.traced
+                if not _bound_in(outer, node, own=node) and not traced and not few(context, root.scope, outer):
                     yield _found(root.scope, root.node, root.transform)
                 break
 
@@ -85,7 +89,8 @@ def _looped(context: Context, function: FunctionFacts) -> bool:
         return False
     callers = [caller for caller in callers_of(context, function) if not in_test(caller.scope)]
     return bool(callers) and all(
-        any(isinstance(loop, ast.For | ast.While) for loop in caller.loops) for caller in callers
+        any(isinstance(loop, ast.For | ast.While) and not few(context, caller.scope, loop) for loop in caller.loops)
+        for caller in callers
     )
 
 
@@ -148,7 +153,7 @@ def _factories(context: Context) -> Iterator[Finding]:
     for function, root in made.items():
         for event in context.flow.sites.callers(function):
             loop = innermost_loop(event)
-            if loop is None or in_test(event.scope) or _bound_in(loop, event.node):
+            if loop is None or in_test(event.scope) or _bound_in(loop, event.node) or few(context, event.scope, loop):
                 continue
             if enclosing_function(event.scope) not in context.traced and not context.bodies.sometimes(
                 event.node, event.scope, loop
@@ -286,7 +291,8 @@ RULE = lint_rule(
     "jit inside a loop",
     why="""\
 Compiled code belongs to the function object. `nnx.jit(f)` makes a new one each time, and so does `jax.jit` of a
-lambda or a partial: ten rounds, ten compilations. `jax.jit(f)` of one and the same f finds its code again.
+lambda or a partial: ten rounds, ten compilations. `jax.jit(f)` of one and the same f finds its code again. Loops of a
+few rounds, and those over devices, sizes or axes, of which each needs code of its own, are left alone.
 """,
     source="JAX tutorial; measured: 10 compilations in 10 rounds",
     check=_check,

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.keys import DRAWING, SAME, Use, uses
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import NOT_CONSUMING, last
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import in_test, received
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, Sequence, Unknown, Value
 
@@ -192,5 +192,5 @@ def _given(context: Context, event: CallEvent, function: FunctionFacts, param: P
     reached = context.flow.calls.reached(context.flow.here(event.value, event.scope))
     if len(reached) != 1 or reached[0].function is not function or reached[0].gradient or reached[0].keywords:
         return None
-    place = list(function.params).index(param.name) - len(reached[0].args) - int(function.self_param is not None)
+    place = list(function.params).index(param.name) - len(reached[0].args) - received(function)
     return event.value.argument(place, param.name) if place >= 0 else None

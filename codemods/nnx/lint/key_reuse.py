@@ -23,11 +23,13 @@ from codemods.nnx.lint.keys import SAME, Use, uses, varies
 from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts, in_smoke_test
 from codemods.nnx.lint.lost_draws import lost_in_try
 from codemods.nnx.lint.meant import documented_same, same_said
+from codemods.nnx.lint.measured import only_measured
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import argument, constant, inside
 from codemods.nnx.lint.useless_draws import (
+    begins_cache,
     forgotten,
     loaded_over,
     made_lazily,
@@ -39,7 +41,7 @@ from codemods.nnx.lint.useless_draws import (
 )
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Class, Const, Free, Item, Loop, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Value
 
 _PLACES = frozenset({"permutation", "choice", "randint"})
 _HELPERS = 3  # how many functions deep a key is followed that picks orders
@@ -218,7 +220,9 @@ def _of_key(
             if parts:
                 yield Reuse(scope, use.event.node, parts, "split the key into as many as there are rounds")
             continue
-        if _unread_parts(use) or _begins_cache(context, use):
+        if _unread_parts(use) or begins_cache(context, use) or (not use.helper and thrown_away(use)):
+            continue
+        if ignored_parts(context, use) or only_measured(context, use):
             continue
         if loops or in_each_round(context, use) or handed_on(context, use):
             yield Reuse(
@@ -227,27 +231,6 @@ def _of_key(
                 f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
                 weak=bool(loops) and all(weak_round(context, use, loop) for loop in loops),
             )
-
-
-_CACHE = pattern(r"(^|_)(kv_?)?caches?$")
-_CONSTANT = frozenset({"zeros", "ones", "full", "empty", "constant", "zeros_like", "zeros_init", "ones_init"})
-_DRAWS = frozenset({"normal", "uniform", "truncated_normal", "bernoulli", "randint", "categorical", "lecun_normal"})
-
-
-def _begins_cache(context: Context, use: Use) -> bool:
-    """Say whether a class of the project that is named for a cache makes one, and all that it knows to fill one with is
-    a constant: no numbers are drawn."""
-    func, targets = use.event.node.func, getattr(use.event.statement, "targets", [])
-    if not use.helper or not isinstance(func, ast.Attribute) or len(targets) != 1:
-        return False
-    if not _CACHE.search(last_word(targets[0]).lower()) or not last_word(func.value).lower().endswith("cache"):
-        return False
-    value = use.event.scope.module.values.get(func.value)
-    found = context.flow.resolve(context.flow.here(value, use.event.scope)).value if value is not None else None
-    if not isinstance(found, Class):
-        return False
-    words = {last_word(n) for n in ast.walk(found.facts.node) if isinstance(n, ast.Attribute | ast.Name)}
-    return bool(words & _CONSTANT) and not words & _DRAWS
 
 
 def _unread_parts(use: Use) -> bool:
@@ -609,6 +592,8 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         return False
     if any(for_shapes_alone(context, use) or ignored_parts(context, use) for use in (one, two)):
         return False
+    if only_measured(context, one) or only_measured(context, two):
+        return False
     if in_smoke_test(context, two):
         return False
     return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two))
@@ -753,8 +738,8 @@ A key determines the numbers. Used for two draws, or in every round of a loop, i
 identical initial weights, identical noise, the same "random" batch. `jax.random.split` or `fold_in` makes new keys.
 The rule is silent in tests, where equal numbers may be meant, for draws where times are measured and nothing is
 trained, and for `permutation` or `choice` of several arrays with one key, which keeps them in step. Where the same
-numbers may well be meant, as for two methods that a script compares, or in a loop over settings, NNX773 tells of it,
-which runs if it is selected.
+numbers may well be meant, as for two methods that a script compares, in a loop over settings, for differences under
+common random numbers, for couplings, and where only times are kept, NNX773 tells of it, which runs if it is selected.
 """,
     source="JAX tutorial, section on random keys; measured: identical numbers",
     severity="error",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -99,6 +99,7 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
             found.setdefault((event.scope, key), []).append(Use(event, key, "apply", node, masks=True))
     for users in found.values():
         users.sort(key=_place)
+        users[:] = [replace(one, masks=True) if _split_for_masks(context, one) else one for one in users]
     _through_helpers(context, found)
     return found
 
@@ -142,10 +143,44 @@ def _of_linen(context: Context) -> Iterator[tuple[CallEvent, ast.expr]]:
         given = keyword(event.node, "rngs")
         if not isinstance(given, ast.Dict) or b"linen" not in event.scope.module.source.data:
             continue
+        if keyword(event.node, "method") is not None or not context.shared(_masking):
+            continue  # nothing shows that the part of the model, or any model here, draws
         if not any(constant(keyword(event.node, word)) is off for word, off in _EVALUATING.items()):
             for name, node in zip(given.keys, given.values, strict=True):
                 if constant(name) != "params":
                     yield event, node
+
+
+def _masking(context: Context) -> bool:
+    """Say whether a model of the project draws when it is applied, as for dropout."""
+    words = (b"Dropout", b"dropout_rate", b"make_rng")
+    return any(module.source.mentions(word) for module in context.project.modules for word in words)
+
+
+def _split_for_masks(context: Context, use: Use) -> bool:
+    """Say whether the parts of a split key are given to models of Linen alone, which fold names of layers into them:
+    ``rngs={"dropout": part}``."""
+    source, scope = use.event.scope.module.source, use.event.scope
+    if use.helper or last(use.name) != "split" or not source.mentions(b"rngs") or not source.mentions(b"linen"):
+        return False
+    names = given_names(use.event.statement, use.event.node)
+    if not names or names & {*scope.globals, *scope.remote}:
+        return False
+    reads = {
+        n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
+    }
+    given: set[ast.AST] = set()
+    for node in context.bodies.nodes(scope):
+        held: ast.expr | None = None
+        if isinstance(node, ast.keyword) and node.arg == "rngs":
+            held = node.value
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            named = constant(target.slice) if isinstance(target, ast.Subscript) else last_word(target)
+            held = node.value if named == "rngs" else None
+        if isinstance(held, ast.Dict):
+            given |= {v for k, v in zip(held.keys, held.values, strict=True) if constant(k) not in {None, "params"}}
+    return bool(reads) and reads <= given
 
 
 _EVALUATING = {"train": False, "training": False, "is_training": False, "deterministic": True}
@@ -185,6 +220,10 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
         if (param := _captured(key)) is not None
         and not all(_for_want_within(context, use, scope.function) for use in users)
     ]
+    captured: dict[Param, list[Use]] = {}
+    for (_, inner), drawing in found.items():
+        if (around := _captured(inner)) is not None:
+            captured.setdefault(around, []).extend(drawing)
     done: set[Param] = set()
     while consuming:
         param = consuming.pop()
@@ -199,9 +238,12 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             own = found.get((param.function.scope, param), [])
             if own and all(_switched_off(context, use, event, param) for use in own):
                 continue
+            if _evaluated(context, event) and not _draws_itself(param.function, found):
+                continue
             _, node, gradient = given
             users = found.setdefault((event.scope, key), [])
-            masks = bool(own) and all(one.masks for one in own)
+            within = [*own, *captured.get(param, ())]
+            masks = bool(within) and all(one.masks for one in within)
             use = Use(event, key, param.function.name, node, helper=True, gradient=gradient, masks=masks)
             users.append(use)
             users.sort(key=_place)
@@ -209,6 +251,32 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
                 consuming.append(key)
             elif (outer := _captured(key)) is not None and not _for_want_within(context, use, event.scope.function):
                 consuming.append(outer)
+
+
+def _evaluated(context: Context, event: CallEvent) -> bool:
+    """Say whether a call gets a model that was put into inference mode, where layers such as dropout draw nothing."""
+    if not event.scope.module.source.mentions(b"inference"):
+        return False
+    given = [*event.node.args, *(k.value for k in event.node.keywords)]
+    names = {one.id for one in given if isinstance(one, ast.Name)}
+    return any(
+        isinstance(n, ast.Assign)
+        and isinstance(n.value, ast.Call)
+        and last_word(n.value.func) in {"inference_mode", "tree_inference"}
+        and (len(n.value.args) < 2 or constant(n.value.args[1]) is True)
+        and constant(keyword(n.value, "value")) is not False
+        and any(isinstance(target, ast.Name) and target.id in names for target in n.targets)
+        for n in context.bodies.nodes(event.scope)
+    )
+
+
+def _draws_itself(function: FunctionFacts, found: dict[tuple[Scope, Value], list[Use]]) -> bool:
+    """Say whether a function draws numbers itself, and does not only split keys for a model."""
+    return any(
+        function.scope in {scope, scope.parent}
+        for (scope, _), users in found.items()
+        if any(use.helper or last(use.name) != "split" for use in users)
+    )
 
 
 def _captured(key: Value) -> Param | None:

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.owners import made_once, owner_class, plain_module
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -47,6 +47,7 @@ def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
             yield from _rate(context, event)
         elif word in _POOLS:
             yield from _window(context, event)
+    yield from _repeated(context)
 
 
 def _equation(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
@@ -363,14 +364,64 @@ def _window(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast
         node = keyword(event.node, "window_shape") or event.node.args[1]
         yield event, node, "the window is a number, and it needs a length for every axis", "write (n, n)"
         return
-    window = argument(event.node, 1, "window_shape")
-    unset = len(event.node.args) < 3 and keyword(event.node, "strides") is None
     padding = constant(keyword(event.node, "padding"))
-    lengths = constant(window)
-    if unset and padding in (None, "VALID") and isinstance(lengths, tuple) and _flattened(context, event):
-        if lengths and all(isinstance(n, int) and n > 1 for n in lengths):
-            message = "the window moves by one: strides are one unless they are given, other than in PyTorch"
-            yield event, event.node, message, f"give strides={lengths}, or (1, ...) where that is meant"
+    lengths = _moves_by_one(event, 1)
+    if lengths and padding in (None, "VALID") and min(lengths) > 1 and _flattened(context, event):
+        yield event, event.node, _BY_ONE, f"give strides={lengths}, or (1, ...) where that is meant"
+
+
+_BY_ONE = "the window moves by one: strides are one unless they are given, other than in PyTorch"
+
+
+def _moves_by_one(event: CallEvent, place: int) -> tuple[int, ...]:
+    """Return the window of a pool without strides; nothing if it has some, or the window is not written.
+
+    Args:
+        event: the call of the pool, or of ``functools.partial`` with it.
+        place: where the window stands.
+    """
+    lengths = constant(argument(event.node, place, "window_shape"))
+    if len(event.node.args) > place + 1 or keyword(event.node, "strides") is not None or event.value.starred:
+        return ()
+    if not isinstance(lengths, tuple) or not all(type(n) is int for n in lengths):
+        return ()
+    return lengths
+
+
+def _repeated(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the pools of a class or function that pools more than once with windows of even length that move by one:
+    where a window is to move by one, its length is odd, so that what it gives has the size of what it gets."""
+    found: dict[ast.AST, list[tuple[CallEvent, tuple[int, ...]]]] = {}
+    for event, name in foreign(context, "max_pool", "partial"):
+        if name == "functools.partial" and event.value.args:
+            pool = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+            name = f"partial {getattr(pool, 'name', '')}"
+        if name.removeprefix("partial ") != "flax.nnx.max_pool" or context.bodies.guarded(event.node, event.scope):
+            continue
+        lengths = _moves_by_one(event, 1)
+        if max(lengths, default=0) > 1 and not any(n % 2 for n in lengths if n != 1):
+            if constant(keyword(event.node, "padding")) in (None, "VALID") and not in_test(event.scope):
+                found.setdefault(_outermost(event), []).append((event, lengths))
+    for whole, pools in found.items():
+        if _ON_PURPOSE.search(pools[0][0].scope.module.source.text(whole)):
+            continue
+        for event, lengths in pools:
+            alike = sum(other == lengths for _, other in pools) > 1 or bool(set(event.loops))
+            if alike and not (
+                last_word(event.node.func) == "max_pool" and min(lengths) > 1 and _flattened(context, event)
+            ):
+                yield event, event.node, _BY_ONE, f"give strides={lengths}, or (1, ...) where that is meant"
+
+
+_ON_PURPOSE = pattern(r"blur|alias|dilat|ero[ds]|morph|nms|peak|sliding|smooth|rolling|strides?\s*=\s*\(?1\b", re.I)
+
+
+def _outermost(event: CallEvent) -> ast.AST:
+    """Return the class, or else the outermost function, that a call stands in; in none of them its statement."""
+    scope = event.scope
+    while scope.parent is not None and scope.parent.parent is not None:
+        scope = scope.parent
+    return event.statement if scope.parent is None else scope.node
 
 
 def _flattened(context: Context, event: CallEvent) -> bool:

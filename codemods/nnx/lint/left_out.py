@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Finding
 from codemods.nnx.lint.on_purpose import on_purpose
+from codemods.nnx.lint.other_worlds import other_worlds
 from codemods.nnx.lint.places import is_test
+from codemods.nnx.lint.shown_errors import error_shown, only_tried
 from codemods.nnx.lint.unreached import unreached
 from codemods.nnx.options import Options
-from codemods.nnx.rule import MISTAKES
+from codemods.nnx.rule import MISTAKES, Rule
 from codemods.nnx.source import Source
 
 _RAISING = frozenset({"NNX810", "NNX820", "NNX821"})  # what a test that runs shows to be wrong
@@ -39,7 +41,9 @@ def of_pytorch(source: Source) -> bool:
     return "torch" in names and not names & _JAX
 
 
-def worth_telling(found: Sequence[Finding], modules: Sequence[ModuleFacts], options: Options) -> list[Finding]:
+def worth_telling(
+    found: Sequence[Finding], modules: Sequence[ModuleFacts], options: Options, rules: Sequence[Rule] = ()
+) -> list[Finding]:
     """Return findings without those of mistakes that a notebook shows on purpose, that no run reaches, and the like.
 
     Of what would make a test raise, rules speak if they are selected.
@@ -48,16 +52,20 @@ def worth_telling(found: Sequence[Finding], modules: Sequence[ModuleFacts], opti
         found: the findings of all rules.
         modules: all modules of the run.
         options: what was asked for.
+        rules: the rules that ran.
     """
     mistakes = [one for one in found if one.code.startswith(_LINT)]
     if not mistakes:
         return list(found)
     by_path = {module.source.path: module for module in modules}
+    by_code = {rule.code: rule for rule in rules}
     selected = (*options.select, *options.extend)
     reasons: tuple[Callable[[Finding, ModuleFacts], bool], ...] = (
-        lambda one, module: on_purpose(module.source, one),
+        lambda one, module: error_shown(module.source, one, by_code.get(one.code)),
+        lambda one, module: one.code in _RAISING and only_tried(module.source, one),
         lambda one, module: one.code in _RAISING and is_test(module) and not one.code.startswith(selected),
         lambda one, module: any(start <= one.start < end for start, end in module.source.once(unreached)),
+        lambda one, module: any(start <= one.start < end for start, end in module.source.once(other_worlds)),
     )
     dropped = {
         one
@@ -65,6 +73,7 @@ def worth_telling(found: Sequence[Finding], modules: Sequence[ModuleFacts], opti
         if (module := by_path.get(one.path)) is not None
         and (
             module.source.once(of_pytorch)
+            or on_purpose(module.source, one)
             or (one.code.startswith(MISTAKES) and any(reason(one, module) for reason in reasons))
         )
     }

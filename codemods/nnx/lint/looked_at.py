@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.lint.keys import Use
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -151,6 +151,20 @@ def _plain(target: ast.expr) -> bool:
     return not any(isinstance(n, ast.Attribute | ast.Subscript) for n in ast.walk(target))
 
 
+def _visible(scope: Scope, names: Set[str]) -> Iterator[ast.Name]:
+    """Yield the names of a body that may mean its own variables: inner functions have some of their own."""
+    parts: list[ast.AST] = [scope.node]
+    while parts:
+        node = parts.pop()
+        if isinstance(node, ast.Name):
+            yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node is not scope.node:
+            own = {n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)}
+            if names <= own:
+                continue
+        parts += ast.iter_child_nodes(node)
+
+
 def ignored_parts(context: Context, use: Use) -> bool:
     """Say whether a key is split, and its parts are only given to functions of the project that do not look at them.
 
@@ -162,11 +176,19 @@ def ignored_parts(context: Context, use: Use) -> bool:
         return False
     names = given_names(use.event.statement, use.event.node)
     scope = use.event.scope
-    if not names or names & {*scope.globals, *scope.remote} or use.event.loops:
+    if not names or names & {*scope.globals, *scope.remote}:
         return False
     end = use.event.statement.end_lineno or use.event.statement.lineno
-    every = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id in names]
-    block = {id(n) for one in getattr(scope.node, "body", ()) if isinstance(one, ast.Assign) for n in ast.walk(one)}
+    every = [n for n in _visible(scope, names) if n.id in names]
+    if any(
+        isinstance(n.ctx, ast.Load) and n.lineno <= end and any(inside(n, loop) for loop in use.event.loops)
+        for n in every
+    ):
+        return False  # the next round may read it
+    body = getattr(scope.node, "body", ())
+    block = {
+        id(n) for one in (body if isinstance(body, list) else ()) if isinstance(one, ast.Assign) for n in ast.walk(one)
+    }
     bound = [n for n in every if isinstance(n.ctx, ast.Store) and n.lineno > end and id(n) in block]
     until = {name: min((n.lineno for n in bound if n.id == name), default=None) for name in names}
     behind = [n for n in every if isinstance(n.ctx, ast.Load) and n.lineno > end]
@@ -182,7 +204,8 @@ def ignored_parts(context: Context, use: Use) -> bool:
             return False
         function = callees[0].function
         params = list(function.params)
-        own = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name)}
+        shapes = {inner for n in ast.walk(function.node) if _of_shape(n) for inner in ast.walk(n)}
+        own = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and n not in shapes}
         if isinstance(function.node, ast.Lambda) or any(i >= len(params) or params[i] in own for i, _ in given):
             return False
         reads -= {n for _, n in given}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.chains import switched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, shown
@@ -30,6 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
             or event.value.starred
             or in_test(event.scope)
             or context.bodies.guarded(event.node, event.scope)
+            or _chosen(context, event)
         ):
             continue
         if name == "jax.lax.while_loop" or (name == "jax.lax.fori_loop" and _open(context, event)):
@@ -53,6 +55,17 @@ def _check(context: Context) -> Iterator[Finding]:
                     + ("has no gradient" if word == "while_loop" else "with a bound that is traced has no gradient"),
                     "use fori_loop with known bounds, or scan",
                 )
+
+
+def _chosen(context: Context, event: CallEvent) -> bool:
+    """Say whether a setting chooses the loop, as ``if mode == FORWARD``: with another one, another loop may run."""
+    for block, _ in context.bodies.paths(event.scope).get(event.node, ()):
+        test = block.test if isinstance(block, ast.If | ast.IfExp) else None
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test = test.operand
+        if isinstance(test, ast.Name | ast.Attribute):
+            return True
+    return switched(event.node, event.scope, context.bodies, context.traced.given)
 
 
 def _open(context: Context, event: CallEvent) -> bool:

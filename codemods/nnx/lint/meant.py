@@ -28,6 +28,7 @@ _AGAINST = pattern(
     r"n't\b|\b(?:not|never|no|avoid\w*|prevent\w*|without|todo|fixme|xxx|hack|bugs?|twice|careless\w*|wrong|mistake|different|distinct|"
     r"independent|new|fresh|instead|unless|otherwise|(?:lead|give|result|produce|cause|mean)s?)\b"
 )
+_ALONE = pattern(rf"\s*(?:(?:use|keep|share|with)\s+)?{_SAME}(?:\s+(?:on purpose|here|for both))?[\s.;!]*")
 _COMMENT = pattern(r"(?:^|\s)#+:?\s*(.*)$")
 _SENTENCE = pattern(r"(?<=[.;!?])\s+")
 _LIKE = pattern(rf"{_SAME}[^.]*?\bas\b")  # a general remark names nothing else that is the same
@@ -60,6 +61,8 @@ def says_same(text: str) -> bool:
     text = text.lower()
     if (_EVEN_SO.search(text) and _OF_KEYS.search(text)) or _FIXED.fullmatch(text.strip()):
         return True
+    if any(_ALONE.fullmatch(sentence) for sentence in _SENTENCE.split(text)):
+        return True  # whatever is said behind it
     return bool(_SAID.search(text)) and not _AGAINST.search(text)
 
 

@@ -14,7 +14,7 @@ from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.lint.places import foreign, received, shown
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.lint.traced import Root, Tracing, function_of
 from codemods.nnx.nodes import every, last_word
@@ -497,7 +497,7 @@ def _handed_on(context: Context, event: CallEvent, spec: Value | None, axes: tup
     given = made.value.node.args
     if context.flow.calls.callee_name(made) not in _SPECS or not any(map(_starred(function.vararg), given)):
         return
-    first = function.positional - int(function.self_param is not None)
+    first = function.positional - received(function)
     for caller in context.flow.sites.callers(function):
         for node in caller.node.args[first:] if not caller.value.starred else ():
             for part in ast.walk(node) if isinstance(node, ast.Constant | ast.Tuple) else ():
@@ -536,7 +536,7 @@ def _entries_of(context: Context, found: Bound, value: Call) -> Iterator[Bound]:
             yield context.flow.follow(found, item)
         elif function is not None and function.vararg and _starred(function.vararg)(node):
             assert found.frame is not None
-            first = function.positional - int(function.self_param is not None)
+            first = function.positional - received(function)
             if found.frame.site is not None and not found.frame.partial and not _asks(function):
                 yield from (context.flow.resolve(one) for one in found.frame.args[first:])
         else:

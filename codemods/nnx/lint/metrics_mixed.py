@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.places import callers_of, in_test, is_metric, kinds_of, position, receiver
+from codemods.nnx.lint.places import callers_of, in_test, is_metric, kinds_of, position, received, receiver
 from codemods.nnx.lint.syntax import argument, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -158,7 +158,7 @@ def _of_function(context: Context, event: CallEvent, text: str, inner: str, dept
     function = invoked[0][0].function
     handed = not inner
     if handed:
-        names = list(function.params)[1 if function.owner is not None and function.binding == "instance" else 0 :]
+        names = list(function.params)[received(function) :]
         pairs = [*zip(names, event.node.args, strict=False), *((k.arg, k.value) for k in event.node.keywords)]
         inner = next((name for name, node in pairs if name and ast.unparse(node) == text), "")
     if not inner:

@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import NNX_OBJECTS, in_test, kinds_of, shown
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Const, Free, Ref, Sequence
 
@@ -24,6 +25,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if root.transform != "flax.nnx.jit" or root.bound or in_test(root.scope):
             continue
         function = root.function
+        if _staged(context, root):
+            continue
         if function.vararg or function.kwarg or not function.params or not _plain(context, root):
             continue
         yield finding(
@@ -34,6 +37,17 @@ def _check(context: Context) -> Iterator[Finding]:
             "use jax.jit",
             _fix(context, root),
         )
+
+
+def _staged(context: Context, root: Root) -> bool:
+    """Say whether a compiled function is lowered, of which jax.jit gives another object: ``f.lower(x).lowered``."""
+    module = root.function.scope.module
+    if not module.source.mentions(b".lower"):
+        return False
+    return any(
+        node.attr == "lower" and last_word(node.value) == root.function.name
+        for node in module.source.of_type(ast.Attribute)
+    )
 
 
 def _plain(context: Context, root: Root) -> bool:

@@ -23,6 +23,7 @@ from codemods.nnx.lint.places import (
     kinds_of,
     passed,
     position,
+    received,
     receiver,
     scopes,
     unchanged,
@@ -172,7 +173,7 @@ def _applied(context: Context, event: CallEvent, name: str) -> bool:
     """Say whether a function of the project updates an optimizer with what a call gives it under a name."""
     for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
         function = callee.function
-        names = list(function.params)[1 if function.owner is not None and function.binding == "instance" else 0 :]
+        names = list(function.params)[received(function) :]
         taken = {inner for inner, node in zip(names, event.node.args, strict=False) if name in ast.unparse(node)}
         for other in context.bodies.calls.get(function.scope, ()):
             if last_word(other.node.func) == "update" and len(other.node.args) > 1:
@@ -347,7 +348,7 @@ def _loops(context: Context, event: CallEvent, text: str) -> bool:
         return False
     function = callees[0].function
     inner = text if text.startswith("self.") and ast.unparse(event.node.func).startswith("self.") else ""
-    names = list(function.params)[1 if function.owner is not None and function.binding == "instance" else 0 :]
+    names = list(function.params)[received(function) :]
     for name, node in [*zip(names, event.node.args, strict=False), *((k.arg, k.value) for k in event.node.keywords)]:
         if name and isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) == text:
             inner = name

@@ -9,9 +9,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Call, Item, Mapping, Sequence
 
 _MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"})
 
@@ -28,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         function, first = mapped[0].function, params[0]
         asked = _asked(context, function, first)
-        if asked is None or not _only_mapped(context, event, function):
+        if asked is None or not _only_mapped(context, event, function) or _full(context, event):
             continue
         several = len(event.node.args) > 2
         yield finding(
@@ -40,6 +43,31 @@ def _check(context: Context) -> Iterator[Finding]:
             "make it a leaf: jax.tree.map(..., is_leaf=lambda x: x is None)",
             related=[(asked, "here it asks")] if function.scope.module is event.scope.module else [],
         )
+
+
+_FULL = pattern(r"(^|_)(grads?|gradients|params?|parameters|weights|state|opt_state|specs?|shardings?|avals|shapes)$")
+
+
+def _full(context: Context, event: CallEvent) -> bool:
+    """Say whether a tree has no None for all that is known of it, so that the test does no harm: JAX, Flax or what a
+    transform gave makes it, or it is called after what has none."""
+    node = event.node.args[1]
+    value = event.scope.module.values.get(node)
+    if isinstance(node, ast.Name | ast.Attribute) and _FULL.search(last_word(node).lower()):
+        made = context.sources.originals(context.flow.here(value, event.scope)) if value is not None else ()
+        return not any(isinstance(one.value, Mapping | Sequence) for one in made)
+    while isinstance(value, Item):
+        value = value.base
+    if not isinstance(value, Call):
+        return False
+    bound = context.flow.here(value, event.scope)
+    name = context.flow.calls.callee_name(bound)
+    if not name:
+        maker = value.callee  # what jax.vjp gave, for one
+        while isinstance(maker, Item):
+            maker = maker.base
+        name = context.flow.calls.callee_name(context.flow.with_value(bound, maker)) if isinstance(maker, Call) else ""
+    return name.startswith(("jax.", "flax.", "optax.")) and last(name) not in {"map", "tree_map"}
 
 
 def _asked(context: Context, function: FunctionFacts, name: str) -> ast.Compare | None:

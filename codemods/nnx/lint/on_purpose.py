@@ -18,6 +18,10 @@ _SAID = pattern(
     r"|same (inputs?|arguments?|keys?|seeds?)\b.*\bsame (results?|outputs?|values?|numbers?))\b",
     re.IGNORECASE,
 )
+# what begins a comment and judges what follows
+_JUDGED = pattern(
+    r"\s*(bad|wrong|incorrect|don'?t|never do)(\s+(do|use|try|write)\s+(this|that|it)\b|\s*([:!.]|$))", re.IGNORECASE
+)
 _TOY = pattern(
     r"(f|g|h|fn|fun|func|foo|bar|baz|func\w?\d|f\d|\w*impure\w*|\w*side_effect\w*|bad_\w+|wrong_\w+|broken_\w+|toy_\w+"
     r"|(not|non)_?diff\w*)"
@@ -59,7 +63,8 @@ def on_purpose(source: Source, finding: Finding) -> bool:
     while head < first and (_alone(lines[head - 1]) or not lines[head - 1].strip()):
         beside.append(head)
         head += 1
-    return any(_SAID.search(_comment(lines[number - 1])) for number in set(beside) if number <= len(lines))
+    comments = [_comment(lines[number - 1]) for number in set(beside) if number <= len(lines)]
+    return any(_SAID.search(one) or _JUDGED.match(one) for one in comments)
 
 
 def _function(lines: list[str]) -> str:

@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound, Indexed, Part, Round
 from codemods.nnx.kinds import Kind, class_kind, result_kind
 from codemods.nnx.known import ARRAY_FUNCTIONS
 from codemods.nnx.lint.names import ARRAY_METHODS
+from codemods.nnx.lint.operands import NUMERIC, gives_array
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
@@ -212,16 +213,11 @@ def _operation(context: Context, node: ast.AST, scope: Scope, depth: int) -> boo
     elif isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
         parts = (node.left, *node.comparators)
     elif isinstance(node, ast.AugAssign):
-        parts = (node.value,)
-    values = scope.module.values
-    return any(is_array(context, values.get(part), scope, depth + 1) for part in parts) and not any(
-        of_other_library(context, values.get(part), scope) for part in parts
+        parts = (node.target, node.value)
+    values = [scope.module.values.get(part) for part in parts]
+    return gives_array(context, values, scope, lambda one: is_array(context, one, scope, depth + 1)) and not any(
+        of_other_library(context, one, scope) for one in values
     )
-
-
-# libraries besides the standard one whose numbers and arrays leave an array what it is in arithmetic
-_NUMBERS = frozenset({"jax", "numpy", "flax", "optax", "scipy", "einops", "chex", "haiku", "distrax", "jraph",
-                      "equinox", "orbax", "tensorflow_probability"})  # fmt: skip
 
 
 _REFLECTED = frozenset({"__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rpow__", "__rmatmul__"})
@@ -264,7 +260,7 @@ def of_other_library(context: Context, value: Value | None, scope: Scope, depth:
             continue
         break
     home = name.partition(".")[0]
-    return bool(home) and home not in _NUMBERS and home not in sys.stdlib_module_names
+    return bool(home) and home not in NUMERIC and home not in sys.stdlib_module_names
 
 
 def left_to_heirs(function: FunctionFacts) -> bool:

@@ -28,11 +28,11 @@ NNX_OBJECTS = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.RNGS, Ki
 
 
 def traced_bodies(context: Context, level: int = STAGED) -> Iterator[tuple[FunctionFacts, Tracing]]:
-    """Yield the traced functions asked about that reach a level, in the order of their text."""
+    """Yield the functions asked about that are traced for certain and reach a level, in the order of their text."""
     known = context.traced.known
     for function in context.asked.functions():
         tracing = known.get(function)
-        if tracing is not None and tracing.level >= level:
+        if tracing is not None and tracing.level >= level and context.traced.certain(function):
             yield function, tracing
 
 
@@ -62,7 +62,7 @@ def error_wanted(context: Context, event: CallEvent) -> bool:
 
 
 def traced_calls(context: Context, level: int = STAGED) -> Iterator[tuple[CallEvent, str]]:
-    """Yield the calls in traced bodies with the full name of a foreign callee, which may be empty."""
+    """Yield the calls in bodies traced for certain with the full name of a foreign callee, which may be empty."""
     for function, _ in traced_bodies(context, level):
         for event in context.bodies.calls.get(function.scope, ()):
             yield event, context.flow.calls.name(event)
@@ -167,8 +167,12 @@ _CALLS = 30  # in one body
 def position(param: Param) -> int:
     """Return at which 0-based position a call passes a parameter; the object or class of a method is not counted."""
     function = param.function
-    bound = function.self_param is not None or function.binding == "class"
-    return list(function.params).index(param.name) - int(bound)
+    return list(function.params).index(param.name) - received(function)
+
+
+def received(function: FunctionFacts) -> int:
+    """Return how many first parameters of a function what stands before the dot fills: the object, or the class."""
+    return int(function.binding in {"instance", "class"})
 
 
 def passed(caller: CallEvent, param: Param) -> Value | None:

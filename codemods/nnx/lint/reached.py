@@ -14,7 +14,7 @@ from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Const, Free, Item, Param, Star, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Star, Value
 
 _DEPTH = 4  # how many calls deep a gradient is followed
 # what of NNX has parameters for certain
@@ -42,6 +42,10 @@ class Reach:
         self._without = without
         self._mapped = context.shared(_mapped)
         self._around = _around(context, places, self._mapped)
+        for function, _ in _differentiated(context, without):
+            events = context.bodies.calls.get(function.scope, ())
+            if function not in self._around and any(_method(context, event) in self._around for event in events):
+                self._around.add(function)
         self._done: set[tuple[FunctionFacts, frozenset[str]]] = set()
         self._inner: dict[FunctionFacts, list[FunctionFacts]] = {}
         self._trained: dict[ClassFacts, frozenset[str]] = {}
@@ -76,7 +80,13 @@ class Reach:
                 continue
             if not _named_way(context, event, function):
                 continue
-            for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
+            invoked = [callee for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope))]
+            method = None if invoked else _method(context, event)
+            if method is not None and method in self._around:
+                reached = self._of_object(event.node.func, function, method, names)
+                if reached:
+                    yield from self._reached(method, reached, depth + 1)
+            for callee in invoked:
                 called = callee.function
                 if called is function or callee.gradient or called not in self._around:
                     continue
@@ -143,6 +153,21 @@ class Reach:
             return True
         cls = self._context.flow.classes.class_of(made)
         return cls is not None and bool(self._learned(cls, depth + 1))
+
+
+def _method(context: Context, event: CallEvent) -> FunctionFacts | None:
+    """Return the method that a call of a parameter reaches, ``model(x)`` or ``model.encode(x)``, if the parameter is an
+    object of one class of the project by all that is handed in for it."""
+    callee = event.value.callee
+    held, name = (callee.base, callee.name) if isinstance(callee, Attr) else (callee, "__call__")
+    if not isinstance(held, Param) or held is held.function.self_param:
+        return None
+    made = context.sources.originals(context.flow.here(held, event.scope))
+    classes = {context.flow.classes.class_of(one) for one in made}
+    cls = classes.pop() if len(classes) == 1 else None
+    if cls is None:
+        return None
+    return next((one.methods[name] for one in context.flow.classes.mro(cls)[0] if name in one.methods), None)
 
 
 def _named_way(context: Context, event: CallEvent, function: FunctionFacts) -> bool:

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.flow import Flow
+from codemods.nnx.lint.field_options import static
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.static_field import static
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.sources import Sources

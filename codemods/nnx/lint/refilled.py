@@ -15,7 +15,7 @@ from codemods.nnx.lint.filled_in_place import filled
 from codemods.nnx.lint.keeping import kept_in
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.object_calls import calls_on_objects, given_to_objects, methods_of_objects
-from codemods.nnx.lint.places import foreign, in_test, passed
+from codemods.nnx.lint.places import foreign, in_test, passed, received
 from codemods.nnx.lint.syntax import constant, inside, root_of
 from codemods.nnx.values import Attr, Call, Changed, Const, Each, Item, Param, Ref, Sequence, Unknown, Value
 
@@ -195,7 +195,7 @@ def _refilled(context: Context, event: CallEvent, view: _View, at: CallEvent, lo
 
 
 def _argument(call: CallEvent, param: Param) -> ast.expr | None:
-    place = list(param.function.params).index(param.name) - int(param.function.self_param is not None)
+    place = list(param.function.params).index(param.name) - received(param.function)
     named = next((k.value for k in call.node.keywords if k.arg == param.name), None)
     return named or (call.node.args[place] if 0 <= place < len(call.node.args) else None)
 

@@ -67,12 +67,15 @@ _ANEW = pattern(
     r"step|train|loss|sampl|generat|augment|noise|noisy|drop|forward|rollout|call|act|polic|predict|updat|appl|perturb|"
     r"draw|decod|encod|body|scan|loop|explor|attention|layer|block"
 )
+_FIXED = pattern(r"(^|_)(priors?|anchors?|fixed|const(ant)?s?|ground_truth|gt|true|references?)(_|$)")
 _CHOOSING = frozenset({"categorical", "choice", "bernoulli", "gumbel", "randint"})
 
 
 def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
     """Say whether the same numbers are meant: they stand in for an argument, or a computation only begins with them."""
     statement = event.statement
+    if isinstance(statement, ast.Assign) and any(_FIXED.search(last_word(t).lower()) for t in statement.targets):
+        return True  # a constant of the problem
     if isinstance(statement, ast.Assign) and statement.value is not event.node:
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
         paths = context.bodies.paths(event.scope).get(event.node, ())

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import argument, constant, other_term
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
 
 # the loops: which argument of the body is the carry, and place and name of the first one
 _LOOPS = {
@@ -19,6 +20,7 @@ _LOOPS = {
     "jax.lax.fori_loop": (1, 3, "init_val"),
     "jax.lax.while_loop": (0, 2, "init_val"),
 }
+_TOTALS = frozenset({"sum", "count_nonzero"})
 _EXACT = {"bfloat16": 256, "float16": 2048}  # up to where each number has one of its own
 
 
@@ -32,12 +34,16 @@ def rounded_counts(context: Context) -> Iterator[tuple[Scope, ast.expr, int]]:
         if body.loop in _LOOPS and body.event.scope.module in context.asked and not in_test(body.event.scope):
             yield from _carried(context, body)
     begun: dict[Scope, list[ast.Assign]] = {}
+    if not any(module.source.mentions(word) for module in context.asked.modules for word in (b"bfloat16", b"float16")):
+        return
     for scope, node in each(context, ast.Assign):
-        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and _half(node.value):
-            begun.setdefault(scope, []).append(node)
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            if _half(node.value) or (isinstance(node.value, ast.Dict) and any(_half(one) for one in node.value.values)):
+                begun.setdefault(scope, []).append(node)
     for scope, loop in each(context, ast.For) if begun else ():
         if scope in begun and not in_test(scope):
             yield from _in_loop(scope, loop, begun[scope])
+            yield from _through_calls(context, scope, loop, begun[scope])
 
 
 def _carried(context: Context, body: Body) -> Iterator[tuple[Scope, ast.expr, int]]:
@@ -72,6 +78,74 @@ def _in_loop(scope: Scope, loop: ast.For, begun: list[ast.Assign]) -> Iterator[t
         if isinstance(target, ast.Name) and node.lineno < loop.lineno and not _few(rounds, exact):
             if any(_counts(n, target.id) for statement in loop.body for n in ast.walk(statement)):
                 yield scope, node.value, exact
+
+
+def _through_calls(
+    context: Context, scope: Scope, loop: ast.For, begun: list[ast.Assign]
+) -> Iterator[tuple[Scope, ast.expr, int]]:
+    """Yield what begins the counts that a function counts up, to which a loop hands them: ``n = step(n, batch)``."""
+    calls = [n for statement in loop.body for n in ast.walk(statement) if isinstance(n, ast.Assign)]
+    for first in begun if calls else ():
+        name = last_word(first.targets[0])
+        for node in calls:
+            call = node.value
+            if first.lineno >= loop.lineno or not isinstance(call, ast.Call) or name not in _bound(node):
+                continue
+            places = [i for i, one in enumerate(call.args) if isinstance(one, ast.Name) and one.id == name]
+            value = scope.module.values.get(call)
+            if len(places) != 1 or not isinstance(value, Call) or value.starred:
+                continue
+            reached = context.flow.calls.invoked(context.flow.here(value, scope))
+            function = reached[0][0].function if len(reached) == 1 and not reached[0][0].args else None
+            if function is None or function.owner is not None or places[0] >= len(function.params):
+                continue
+            for part in _counted(function, list(function.params)[places[0]], first.value):
+                yield scope, part, _half(part)
+
+
+def _bound(node: ast.Assign) -> set[str]:
+    """Return the variables that an assignment binds, alone or as parts of a tuple."""
+    target = node.targets[0]
+    return {last_word(one) for one in (target.elts if isinstance(target, ast.Tuple) else [target])}
+
+
+def _counted(function: FunctionFacts, given: str, first: ast.expr) -> Iterator[ast.expr]:
+    """Yield the first counts, of one or of those in a dict, to which a function adds a number of things.
+
+    Args:
+        function: the function.
+        given: the parameter for the counts.
+        first: the expression that begins them.
+    """
+    returned = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return) and n.value is not None]
+    parts = [part for one in returned for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
+    if not isinstance(first, ast.Dict):
+        added = [other_term(part, given) for part in parts]
+        if any(one is not None and _things(_spelled(function, one)) for one in added):
+            yield first
+        return
+    held = {constant(key): one for key, one in zip(first.keys, first.values, strict=True) if key is not None}
+    for part in parts:
+        for key, value in zip(part.keys, part.values, strict=True) if isinstance(part, ast.Dict) else ():
+            begun = held.get(constant(key)) if key is not None else None
+            if begun is None or not _half(begun) or not isinstance(value, ast.BinOp) or not _grown(value):
+                continue
+            own = f"{given}[{constant(key)!r}]"
+            sides = {ast.unparse(value.left): value.right, ast.unparse(value.right): value.left}
+            if own in sides and _things(_spelled(function, sides[own])):
+                yield begun
+
+
+def _spelled(function: FunctionFacts, node: ast.expr) -> ast.expr:
+    """Return what the only assignment of a variable in a function gives it; other expressions themselves."""
+    if not isinstance(node, ast.Name):
+        return node
+    made = [n for n in ast.walk(function.node) if isinstance(n, ast.Assign) and last_word(n.targets[0]) == node.id]
+    return made[0].value if len(made) == 1 else node
+
+
+def _grown(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
 
 
 def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
@@ -122,7 +196,12 @@ def _is(node: ast.expr, variable: str) -> bool:
 
 
 def _things(node: ast.expr) -> bool:
-    """Say whether an expression is a whole number of things: one, or the length of an array."""
+    """Say whether an expression is a whole number of things: one, the length of an array, or how often it is so."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "astype":
+            return _things(node.func.value)
+        if node.func.attr in _TOTALS:  # of what is true, as in jnp.sum(guesses == labels) or (guesses == labels).sum()
+            return any(isinstance(one, ast.Compare) for one in (node.func.value, *node.args[:1]))
     number = constant(node)
     if isinstance(number, int | float) and not isinstance(number, bool):
         return number >= 1 and float(number).is_integer()

@@ -10,7 +10,7 @@ from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, S
 #: What trees of arrays are called; other parts of a state are functions, numbers and texts.
 _ARRAYS = pattern(r"(^|_)(params?|parameters|weights|variables|opt_state|batch_stats)(_|$)")
 #: Functions that make a state out of trees of arrays, which they do not copy.
-_MAKING = frozenset({"create"})
+MAKING = frozenset({"create"})
 
 
 def shares(part: Value, whole: Value) -> bool:
@@ -47,14 +47,21 @@ def in_record(context: Context, part: Value, made: Value, scope: Scope) -> bool:
     if not isinstance(made, Call) or made.starred or isinstance(part, Const):
         return False
     cls = context.flow.classes.class_of(context.flow.here(made, scope))
-    if cls is None or any({"__init__", "__new__", "__post_init__"} & o.methods.keys() for o in _own(context, cls)):
+    if cls is None or not is_record(context, cls):
         return False
     given = [*zip(cls.fields, made.args, strict=False), *((name or "", value) for name, value in made.keywords)]
     return any(value == part and _ARRAYS.search(name) for name, value in given)
 
 
-def _own(context: Context, cls: ClassFacts) -> list[ClassFacts]:
-    return list(context.flow.classes.mro(cls)[0])
+def is_record(context: Context, cls: ClassFacts) -> bool:
+    """Say whether a class keeps what its constructor is given as it is."""
+    own = {"__init__", "__new__", "__post_init__"}
+    return not any(own & one.methods.keys() for one in context.flow.classes.mro(cls)[0])
+
+
+def named_arrays(name: str) -> bool:
+    """Say whether a name is that of a tree of arrays."""
+    return _ARRAYS.search(name) is not None
 
 
 def arrays_of(value: Value) -> Value | None:
@@ -89,7 +96,7 @@ def _name(value: Attr | Item) -> str:
 
 def _taken(made: Call) -> list[Value]:
     """Return the trees of arrays that a state is made with."""
-    if not isinstance(made.callee, Attr) or made.callee.name not in _MAKING or made.starred:
+    if not isinstance(made.callee, Attr) or made.callee.name not in MAKING or made.starred:
         return []
     given = [value for name, value in made.keywords if name is not None and _ARRAYS.search(name)]
     return [*given, *(v for one in given if isinstance(one, Mapping) for _, v in one.items)]

@@ -10,12 +10,13 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, written
 from codemods.nnx.lint.syntax import argument, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Param, Value
+from codemods.nnx.values import Call, Param, Unknown, Value
 
 _ORDERING = ("permutation", "shuffle", "permuted", "choice", "randint", "integers")
 _PLACES = frozenset({"randint", "integers"})
@@ -187,9 +188,11 @@ def _order(context: Context, event: CallEvent) -> _Order | None:
         indexed = _indexed(statement, call) if isinstance(statement, ast.Assign | ast.Return) else None
         if indexed is not None:
             return _Order(*indexed, event, key, owner)
+    source = call.args[int(jax)] if len(call.args) > int(jax) else None
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.value is not call:
-        return None
-    target, source = statement.targets[0], call.args[int(jax)] if len(call.args) > int(jax) else None
+        beside = jax and word == "permutation" and isinstance(source, ast.Name | ast.Attribute)
+        return _Order(call, source, event, key, owner) if beside and source is not None else None
+    target = statement.targets[0]
     if word in _PLACES or not isinstance(target, ast.Name | ast.Attribute):
         return None
     return _Order(target, source, event, key, owner) if isinstance(source, ast.Name | ast.Attribute) else None
@@ -224,7 +227,11 @@ def _apart(context: Context, first: _Order, second: _Order, block: list[ast.stmt
         behind += _methods(second.event)
     return any(
         _together(n, ast.unparse(first.name), ast.unparse(second.name)) for s in behind for n in ast.walk(s)
-    ) and not any(_coordinate(context, one) for one in (first, second))
+    ) and (
+        not any(_coordinate(context, one) for one in (first, second))
+        or _made_of(context, second, first)
+        or _made_of(context, first, second)
+    )
 
 
 # labels that are meant not to belong to their examples
@@ -320,10 +327,26 @@ def _coordinate(context: Context, order: _Order) -> bool:
     """Say whether an array is made of even or drawn numbers: then its order says nothing of labels."""
     if len(entry_word(order.source)) > 2:  # only x and y may well be coordinates
         return False
+    made = _origins(context, order)
+    return any(isinstance(one.value, Call) and last_word(one.value.node.func) in _COORDINATES for one in made)
+
+
+def _made_of(context: Context, labels: _Order, examples: _Order) -> bool:
+    """Say whether labels are calculated of the examples: ``y = 3 * x``."""
+    made = _origins(context, examples)
+    for one in _origins(context, labels):
+        node = one.value.node if isinstance(one.value, Unknown) else None
+        if isinstance(node, ast.BinOp):
+            read = [labels.event.scope.module.values.get(n) for n in ast.walk(node) if isinstance(n, ast.Name)]
+            if any(other.value is value for other in made for value in read):
+                return True
+    return False
+
+
+def _origins(context: Context, order: _Order) -> list[Bound]:
     scope = order.event.scope
     value = scope.module.values.get(order.source)
-    made = context.sources.originals(context.flow.here(value, scope)) if value is not None else ()
-    return any(isinstance(one.value, Call) and last_word(one.value.node.func) in _COORDINATES for one in made)
+    return [*context.sources.originals(context.flow.here(value, scope))] if value is not None else []
 
 
 _BAD = """\

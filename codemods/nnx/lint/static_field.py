@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.certain import array_for_certain
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.field_options import static
 from codemods.nnx.lint.names import gives_arrays, last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant, inside, keyword
@@ -319,19 +320,6 @@ def _once(context: Context, source: Bound) -> bool:
     return not any(
         inside(node, n) for n in context.bodies.nodes(scope) if isinstance(n, ast.For | ast.While | ast.ListComp)
     )
-
-
-def static(made: ast.Call) -> bool:
-    """Say whether a field is left out of the leaves of a tree."""
-    if last_word(made.func) != "field":
-        return False
-    if constant(keyword(made, "pytree_node")) is False or constant(keyword(made, "static")) is True:
-        return True
-    given = keyword(made, "metadata")
-    if isinstance(given, ast.Call) and last_word(given.func) == "dict":
-        return constant(keyword(given, "static")) is True
-    metadata = constant(given)
-    return isinstance(metadata, dict) and metadata.get("static") is True
 
 
 def _array(note: ast.expr) -> bool:

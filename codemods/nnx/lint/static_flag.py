@@ -58,8 +58,9 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def flag_roots(context: Context) -> Iterator[Root]:
     """Yield the applications of transforms that trace flags too: of ``jit``, ``pmap``, and of ``remat`` after these."""
-    yield from compiled_roots(context)
-    yield from (root for root in context.traced.roots if root.transform in _REMATS)
+    for root in (*compiled_roots(context), *(one for one in context.traced.roots if one.transform in _REMATS)):
+        if root.certain:
+            yield root
 
 
 def _branches(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.expr, Scope]]:
@@ -124,6 +125,8 @@ def _elsewhere(context: Context, root: Root, param: Param, depth: int) -> Functi
     for function, tracing in context.traced.known.items():
         for frame in tracing.sites:
             if frame.caller is None or frame.caller.function not in functions:
+                continue
+            if frame not in context.traced.leading(function):
                 continue
             for name, inner in function.params.items():
                 given = context.flow.argument(frame, name)

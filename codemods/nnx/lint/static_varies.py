@@ -9,10 +9,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.ordinary import ordinary
+from codemods.nnx.lint.places import in_test, received
+from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.schedules import changing
-from codemods.nnx.lint.statics import static_arguments
+from codemods.nnx.lint.statics import static_parameters
 from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.transformation_anew import transformations_anew
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Function, Loop, Param, Unknown
@@ -24,8 +27,19 @@ _NUMPY = frozenset({"np", "numpy"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, node, name in static_arguments(context):
-        if in_test(event.scope):
+    for event, made in transformations_anew(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            made,
+            "the transformation is made anew in every round, and steps that are given the optimizer are compiled anew",
+            "make the transformation once, before the loop: tx = optax.adam(...)",
+        )
+    for event, node, name, function in static_parameters(context):
+        if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
+            continue  # within compiled code a loop is unrolled, and all is compiled together
+        loops = [loop for loop in event.loops if isinstance(loop, ast.For | ast.While)]
+        if loops and all(few(context, event.scope, loop) for loop in loops):
             continue
         if _made_anew(context, event, node):
             yield finding(
@@ -36,7 +50,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make the function once, before the loop, and give it what changes as ordinary arguments",
             )
             continue
-        if _counts(context, event, node, _counters(event)):
+        if _counts(context, event, node, _counters(context, event)) and ordinary(context, function, name):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -66,9 +80,14 @@ def counted(target: ast.expr, values: ast.expr) -> Iterator[ast.Name]:
         yield from counted(target, values.args[0])
 
 
-def _counters(event: CallEvent) -> set[str]:
-    """Return the names that the loops around a call count with."""
-    return {n.id for loop in event.loops if isinstance(loop, ast.For) for n in counted(loop.target, loop.iter)}
+def _counters(context: Context, event: CallEvent) -> set[str]:
+    """Return the names that the loops of many rounds around a call count with."""
+    return {
+        n.id
+        for loop in event.loops
+        if isinstance(loop, ast.For) and not few(context, event.scope, loop)
+        for n in counted(loop.target, loop.iter)
+    }
 
 
 def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[str], depth: int = 0) -> bool:
@@ -116,13 +135,13 @@ def _given(context: Context, event: CallEvent, param: Param, depth: int) -> bool
     for caller in context.flow.sites.callers(function):
         if in_test(caller.scope) or caller.value.starred or not caller.loops or any(map(_short, caller.loops)):
             continue
-        shift = int(function.self_param is not None)
+        shift = received(function)
         if context.flow.calls.callee_name(context.flow.here(caller.value, caller.scope)):
             continue
         place = list(function.params).index(param.name) - shift
         named = next((word.value for word in caller.node.keywords if word.arg == param.name), None)
         given = named or (caller.node.args[place] if 0 <= place < len(caller.node.args) else None)
-        if given is not None and _counts(context, caller, given, _counters(caller), depth + 1):
+        if given is not None and _counts(context, caller, given, _counters(context, caller), depth + 1):
             return True
     return False
 
@@ -202,10 +221,12 @@ def _stepped(place: ast.AST, counter: ast.expr) -> bool:
 RULE = lint_rule(
     "NNX908",
     "varying-static",
-    "the variable of a loop, or a function made in it, as a static argument",
+    "the variable of a loop, or a function or transformation made in it, as a static argument",
     why="""\
 Each value of a static argument compiles the function anew: ten rounds, ten compilations. A lambda or a partial that the
-loop makes is another value in every round, too.
+loop makes is another value in every round, too, and so are the functions of an optax transformation, which are a static
+part of the `nnx.Optimizer` that holds it. Of a number the rule speaks where it could be an ordinary argument: it is
+only calculated with, and sets no shape, axis, index or length; and not of loops within compiled code.
 """,
     source='JAX tutorial ("recompiles each time"); measured: 10 compilations in 10 rounds',
     check=_check,

@@ -9,13 +9,26 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import layers, on_object
-from codemods.nnx.lint.places import compiled_roots
+from codemods.nnx.lint.places import compiled_roots, received
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Attr, Call, Class, Ref
 
 
 def static_arguments(context: Context, receivers: bool = False) -> Iterator[tuple[CallEvent, ast.expr, str]]:
     """Yield what calls in the modules asked about give for static parameters: call, argument, parameter's name.
+
+    Args:
+        context: the analysis.
+        receivers: whether to yield the objects too whose methods are called, where ``self`` is static.
+    """
+    for event, node, name, _ in static_parameters(context, receivers):
+        yield event, node, name
+
+
+def static_parameters(
+    context: Context, receivers: bool = False
+) -> Iterator[tuple[CallEvent, ast.expr, str, FunctionFacts]]:
+    """Yield what :func:`static_arguments` yields, with the function that is called.
 
     Args:
         context: the analysis.
@@ -42,17 +55,18 @@ def static_arguments(context: Context, receivers: bool = False) -> Iterator[tupl
             if not root.partial and _bound_before(context, callee):
                 continue
             shift = 0 if root.bound or root.partial else _receiver(context, event, function)
-            if function.owner is not None and isinstance(event.value.callee, Attr) and not on_object(context, event):
+            method = function.binding == "instance" and isinstance(event.value.callee, Attr)
+            if method and not on_object(context, event):
                 shift = 0  # `Net.apply(net, x)`: the class has no object to give
             for name, index in positions.items():
                 position = index - shift
                 if 0 <= position < len(event.node.args) and name not in named:
-                    yield event, event.node.args[position], name
-                elif position < 0 and receivers:
-                    yield event, _object(event.node.func, function), name
+                    yield event, event.node.args[position], name, function
+                elif position < 0 and receivers and function.binding == "instance":  # a class has a hash
+                    yield event, _object(event.node.func, function), name, function
                 for keyword in event.node.keywords:
                     if keyword.arg == name:
-                        yield event, keyword.value, name
+                        yield event, keyword.value, name, function
 
 
 def _holds(context: Context, callee: Bound, root: Root) -> bool:
@@ -72,12 +86,13 @@ def _object(callee: ast.expr, function: FunctionFacts) -> ast.expr:
 
 def _receiver(context: Context, event: CallEvent, function: FunctionFacts) -> int:
     """Return how many first parameters a call gets from the object whose method it calls."""
-    if function.owner is None or function.self_param is None:
+    if not received(function):
         return 0
     named = isinstance(event.node.func, ast.Attribute)
     for layer in layers(context, context.flow.here(event.value.callee, event.scope)):
         made = layer.value
         if isinstance(made, Call) and made.node is not event.node and made.args and isinstance(made.args[0], Attr):
             held = context.flow.follow(layer, made.args[0].base).value
-            return int(not isinstance(held, Class))  # vmap(self.method) takes what stands behind self
+            # vmap(self.method) takes what stands behind self
+            return int(function.binding == "class" or not isinstance(held, Class))
     return int(named or function.name == "__call__")

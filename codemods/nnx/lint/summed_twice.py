@@ -12,7 +12,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import formula_of, in_test, written
+from codemods.nnx.lint.places import formula_of, in_test, received, written
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
@@ -219,7 +219,7 @@ def _by_helper(context: Context, node: ast.Call, function: FunctionFacts) -> tup
     helper = callees[0].function
     formula = formula_of(context, helper)
     word, given = _over_devices(formula) if formula is not None else ("", [])
-    params = list(helper.params)[int(helper.self_param is not None) :]
+    params = list(helper.params)[received(helper) :]
     if len(given) != 1 or not isinstance(given[0], ast.Name) or given[0].id not in params:
         return "", []
     place = params.index(given[0].id)

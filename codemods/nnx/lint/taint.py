@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
@@ -19,6 +20,8 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint import status as states
 from codemods.nnx.lint.bodies import Bodies
 from codemods.nnx.lint.called import known_result, leaf
+from codemods.nnx.lint.chains import asks_for_type
+from codemods.nnx.lint.dict_keys import by_keys, keyed
 from codemods.nnx.lint.names import (
     ARRAY_ATTRIBUTES,
     ARRAY_METHODS,
@@ -30,6 +33,7 @@ from codemods.nnx.lint.names import (
     TREE_MAPS,
     WITH_PATH,
 )
+from codemods.nnx.lint.overloaded import overloads
 from codemods.nnx.lint.records import Records
 from codemods.nnx.lint.results import PYTHON_RESULTS, STAGED_RESULTS
 from codemods.nnx.lint.status import ARRAY, NOTHING, OBJECT, PYTHON, SHAPE, TREE, UNKNOWN, Grade, Status, join
@@ -67,6 +71,7 @@ _COUNTING = frozenset({"jax.lax.fori_loop", "flax.nnx.fori_loop"})
 _ACTIVATIONS = 12  # how many activations of one function are told apart
 _CALLS = 10  # how many calls deep results are followed
 _NUMBERS = frozenset({"inf", "nan", "pi", "e", "euler_gamma"})  # of jax.numpy, numpy and math
+_OPEN = frozenset({Grade.TREE, Grade.OBJECT, Grade.UNKNOWN})  # what may be an object
 _STEPS = 20_000  # how many values one question may look at
 _DEPTH = 200  # how deep values may be nested in each other
 _ROUNDS = 4  # how often a loop is gone through until its variables stay what they are
@@ -209,7 +214,9 @@ class Taint:
         for block, arm in self._bodies.paths(scope).get(node, ()):
             if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
                 truth = self._truth(block.test, scope, activation)
-                if truth is None and self._open(block.test, activation):
+                if truth is None and (
+                    self._open(block.test, activation) or asks_for_type(block.test, holds=arm == "body")
+                ):
                     return False
                 if truth and arm == "body" and self._left_out(block.test, scope):
                     return False
@@ -289,13 +296,22 @@ class Taint:
         return found
 
     def _all(self, function: FunctionFacts, tracing: Tracing) -> list[Activation]:
-        closures: list[Activation | None] = [*self.activations(function_of(function.scope.parent))] or [None]
+        outer = function_of(function.scope.parent)
+        closures: list[Activation | None] = [*self.activations(outer)] or [None]
         found: list[Activation] = []
+        graded = function not in self._traced
+        if not graded and not self._traced.certain(function):
+            return []
+        leading = self._traced.leading(function) if not graded else set()
         for closure in closures:
             for root in tracing.roots:
+                if not root.certain:
+                    continue
                 params = {name: self._rooted(root, param) for name, param in function.params.items()}
                 found.append(self._activation(function, params, tracing.level, closure, root=True))
         for frame in tracing.sites:
+            if not graded and frame not in leading:
+                continue
             caller = frame.caller.function if frame.caller is not None else None
             site = frame.site.node if isinstance(frame.site, Call) and caller is not None else None
             found += [
@@ -361,7 +377,9 @@ class Taint:
         """Return the parameters that decorators of a function declare static: no tracer gets into these."""
         known = self._traced.get(function)
         roots = [root for root in known.roots if root.decorator] if known is not None else []
-        return {name for root in roots for name in root.declared}
+        named = list(function.params)[function.positional :]
+        own = named if named and function in self._traced.of_primitives else ()
+        return {*own, *(name for root in roots for name in root.declared)}
 
     def _unpacked(self, frame: Frame, caller: Activation) -> dict[str, Status]:
         """Return what the parameters are that an argument ``*container`` fills, and those behind it."""
@@ -574,8 +592,10 @@ class Taint:
 
     def _each(self, value: Each, activation: Activation) -> Status:
         base = self.status(value.base, activation)
-        if isinstance(value.base, Mapping) or any(isinstance(key, str) for key, _ in base.items):
+        if any(isinstance(key, str) for key, _ in base.items) or keyed(value.base):
             return PYTHON  # a round through a dict, or what it gives by items(), begins with a key
+        if by_keys(value, activation.function.scope):
+            return PYTHON
         return base.any_part()
 
     def _param(self, value: Param, activation: Activation) -> Status:
@@ -692,7 +712,15 @@ class Taint:
         left, right = self._at(node.left, activation), self._at(node.right, activation)
         if left.const is not None and isinstance(left.const[0], str):
             return PYTHON
-        return _arithmetic(left, right, isinstance(node.op, ast.Mult))
+        found = _arithmetic(left, right, isinstance(node.op, ast.Mult))
+        if found is ARRAY and {left.grade, right.grade} & _OPEN and self._overloaded:
+            return TREE  # an object of a class that overloads operators makes what it wants
+        return found
+
+    @cached_property
+    def _overloaded(self) -> bool:
+        """Whether a class of the project overloads an operator of arithmetic."""
+        return overloads(self._flow.project.classes())
 
     def _compare(self, node: ast.Compare, activation: Activation) -> Status:
         nodes = [node.left, *node.comparators]
@@ -710,7 +738,8 @@ class Taint:
             equal = all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)
             if equal and all(o.grade is not Grade.ARRAY for o in operands):
                 return TREE if any(o.grade is Grade.TREE for o in operands) else UNKNOWN  # of objects: a bool
-            return ARRAY
+            objects = all(o.grade in {Grade.TREE, Grade.UNKNOWN} for o in operands)
+            return TREE if objects and self._overloaded else ARRAY
         return PYTHON if all(o.static for o in operands) else UNKNOWN
 
     def _truth(self, test: ast.expr, scope: Scope, activation: Activation) -> bool | None:

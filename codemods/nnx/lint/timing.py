@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, foreign, jit_of, scopes
+from codemods.nnx.lint.waiting import bound_between, gives_nothing, may_wait, stored_on_host
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Function, Param
@@ -30,7 +31,7 @@ _WAITING = frozenset(
 
 def _check(context: Context) -> Iterator[Finding]:
     for one in context.shared(measured):
-        if not one.awaited and not _of_compiling(context, one.scope, one.node):
+        if not one.awaited and not _of_compiling(context, one.scope, one.node) and not _commented(one):
             yield finding(
                 RULE.code,
                 one.scope,
@@ -76,18 +77,36 @@ def _sends_off(context: Context, function: FunctionFacts) -> bool:
     return any(jit_of(context, one) or _helper_compiled(context, one, 1) for one in events)
 
 
+def _commented(one: Measured) -> bool:
+    """Say whether a comment right above where the clock is started, or behind it, says that compiling is timed."""
+    lines = one.scope.module.source.data.decode(errors="replace").splitlines()
+    said = [_behind(lines[number - 1]) for number in range(one.start, one.node.lineno + 1) if number <= len(lines)]
+    above = one.start - 1
+    while above > 0 and lines[above - 1].lstrip().startswith("#"):
+        said.append(_behind(lines[above - 1]))
+        above -= 1
+    return any(_SAID.search(text) and not _WITHOUT.search(text) for text in said)
+
+
+def _behind(line: str) -> str:
+    """Return the comment of a line, empty if it has none."""
+    return line.partition("#")[2].lower()
+
+
 class Measured(NamedTuple):
     """A time that is taken before compiled code is done.
 
     Attributes:
         scope: the body that it is taken in.
         node: the difference.
+        start: the line in which the clock was started.
         awaited: whether the result is waited for afterwards, by ``block_until_ready``.
         compiled: whether what is measured was called before.
     """
 
     scope: Scope
     node: ast.BinOp
+    start: int
     awaited: bool
     compiled: bool
 
@@ -111,7 +130,8 @@ def measured(context: Context) -> list[Measured]:
                     awaited = _awaited_after(context, scope, max(lines), read, ast.unparse(node.right))
                     # what stands between the clock and the difference may wait, too
                     if awaited or _unfinished(context, scope, max(lines), node):
-                        found.append(Measured(scope, node, awaited, _called_before(context, scope, max(lines), read)))
+                        again = _called_before(context, scope, max(lines), read)
+                        found.append(Measured(scope, node, max(lines), awaited, again))
     return found
 
 
@@ -134,7 +154,9 @@ def _called_before(context: Context, scope: Scope, start: int, end: ast.expr) ->
     )
 
 
-_TO_COMPILE = pattern(r"compil|warm|tracing")
+_FIRST = r"\bcold\b|(^|_)cold(_|$)|first[ _-](call|run|time|execution|invocation|solve|step|pass|compile)"
+_TO_COMPILE = pattern(rf"compil|warm|tracing|{_FIRST}")
+_SAID = pattern(rf"\b(re-?)?compil(e|es|ing|ation)\b|warm[-_ ]?up|tracing|{_FIRST}")  # not what is compiled
 _WITHOUT = pattern(r"exclud|without|after|already|post|w/o|\bno\b|\bnot\b|pre-?compiled|minus")
 _ENDS = pattern(r"[,;|\n]")
 
@@ -152,6 +174,11 @@ def _of_compiling(context: Context, scope: Scope, node: ast.BinOp) -> bool:
     names = {one.id for one in targets if isinstance(one, ast.Name)}
     shown: list[str] = []
     for n in context.bodies.nodes(scope):
+        if isinstance(n, ast.Call) and any(_shows(part, names, node) for part in (*n.args, *n.keywords)):
+            if last_word(n.func) == "append" and _tells(last_word(getattr(n.func, "value", None))):
+                return True  # to a list of such times
+            if any(_tells(k.arg or "") for k in n.keywords if _shows(k.value, names, node)):
+                return True
         if isinstance(n, ast.JoinedStr):
             shown += _beside(n.values, [isinstance(p, ast.FormattedValue) and _shows(p, names, node) for p in n.values])
         elif isinstance(n, ast.Call) and last_word(n.func) in {"print", "info", "debug"}:
@@ -159,7 +186,7 @@ def _of_compiling(context: Context, scope: Scope, node: ast.BinOp) -> bool:
     return any(map(_tells, shown))
 
 
-def _shows(part: ast.expr, names: set[str], node: ast.BinOp) -> bool:
+def _shows(part: ast.AST, names: set[str], node: ast.BinOp) -> bool:
     return any(n is node or (isinstance(n, ast.Name) and n.id in names) for n in ast.walk(part))
 
 
@@ -325,8 +352,10 @@ def _compiled_here(context: Context, event: CallEvent) -> bool:
 def _unfinished(context: Context, scope: Scope, start: int, end: ast.expr) -> bool:
     """Say whether compiled code is called between two lines and nothing waits for it."""
     compiled = False
-    if any(start < getattr(n, "lineno", 0) < end.lineno and _waits(n) for n in context.bodies.nodes(scope)):
+    between = [n for n in context.bodies.nodes(scope) if start < getattr(n, "lineno", 0) < end.lineno]
+    if any(_waits(n) or stored_on_host(context, n, scope) for n in between):
         return False
+    made = bound_between(context, scope, start, end.lineno)
     for event in context.bodies.calls.get(scope, ()):
         if not start < event.node.lineno <= end.lineno:
             continue
@@ -335,6 +364,8 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.expr) -> bo
         if word in _WAITING or _waiting_inside(event.node) or _handed(event, start):
             if event.node.lineno < end.lineno or word not in {"print", "info", "log"}:
                 return False
+        elif may_wait(context, event, made):
+            return False
         elif not compiled:
             compiled = _runs_compiled(context, event, start)
     return compiled
@@ -342,8 +373,11 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.expr) -> bo
 
 def _runs_compiled(context: Context, event: CallEvent, start: int) -> bool:
     """Say whether a call runs compiled code, in whatever way."""
+    roots = jit_of(context, event)
+    if gives_nothing(roots):
+        return False
     return bool(
-        jit_of(context, event)
+        roots
         or _given_compiled(context, event)
         or _compiled_here(context, event)
         or _helper_compiled(context, event)
@@ -385,7 +419,9 @@ RULE = lint_rule(
     "a time measured without block_until_ready",
     why="""\
 A compiled function returns before its result is computed: what is measured is the time to send it off. Measured: 0.1
-ms instead of 310 ms. The first call compiles, too, and should not be counted.
+ms instead of 310 ms. The first call compiles, too, and should not be counted. Whatever may wait for the result is
+enough: a helper that blocks, a function of NumPy, an element of an array of NumPy that it is written into. Times that
+are named for compiling or for the first call are left alone.
 """,
     source="JAX tutorial, section on timing; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

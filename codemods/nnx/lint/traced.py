@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
 from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.bodies import Bodies
-from codemods.nnx.lint.conditions import opposed
+from codemods.nnx.lint.chains import Way, certain, switched
 from codemods.nnx.lint.names import (
     BATCHING,
     BODIES,
@@ -32,6 +31,20 @@ from codemods.nnx.lint.names import (
 )
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced_branches import in_other_arm, of_own, on_condition, switched_by, without_tracers
+from codemods.nnx.lint.traced_parts import (
+    Given,
+    Handed,
+    body_values,
+    for_nothing,
+    means_transform,
+    merged,
+    names_of,
+    possible,
+    referred,
+    takes,
+    takes_named,
+    targets_of,
+)
 from codemods.nnx.lint.untraced import is_none, untraced
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
@@ -43,6 +56,7 @@ BATCHED = 0  # runs at every call, on tracers: vmap
 STAGED = 1  # runs once for many rounds: the bodies of scan, cond, while_loop
 COMPILED = 2  # runs once for many calls: jit
 _HELPERS = 3  # through how many helpers a function is followed to what traces it
+_IMPLEMENTING = frozenset({"lower_fun", "def_impl", "def_abstract_eval"})  # what gets functions of a primitive
 _CALLBACK_WORDS = frozenset(map(last, HOST_CALLBACKS))
 
 
@@ -62,6 +76,8 @@ class Root:
         bound: whether the function is a bound method.
         decorator: whether the transform is applied as a decorator.
         partial: whether some of its arguments are bound before.
+        closure: the activation of the function around it that made it, where that is told.
+        certain: whether just this function is given to the transform, and not what callers of another file hand on.
     """
 
     function: FunctionFacts
@@ -74,6 +90,8 @@ class Root:
     decorator: bool = False
     partial: bool = False
     declared: frozenset[str] = frozenset()
+    closure: Frame | None = None
+    certain: bool = True
 
 
 @dataclass(eq=False)
@@ -84,6 +102,7 @@ class Tracing:
         level: :data:`BATCHED`, :data:`STAGED` or :data:`COMPILED`, the highest of all transforms that reach it.
         roots: the transforms that trace it.
         sites: activations by calls in traced code.
+        ways: how calls and definitions in traced code lead there.
         mapped: for a function given to ``jax.tree.map``, what its parameters get parts of, with the scope of the call.
     """
 
@@ -91,6 +110,7 @@ class Tracing:
     level: int
     roots: list[Root] = field(default_factory=list)
     sites: list[Frame] = field(default_factory=list)
+    ways: list[Way] = field(default_factory=list)
     mapped: list[tuple[str, Value, Scope]] = field(default_factory=list)
 
     @property
@@ -111,7 +131,9 @@ class Traced:
         self._bodies = bodies
         self.known: dict[FunctionFacts, Tracing] = {}
         self._graded: dict[FunctionFacts, Tracing] | None = None
-        self._waiting: dict[FunctionFacts, list[_Handed]] = {}
+        self._waiting: dict[FunctionFacts, list[Handed]] = {}
+        self._unmade: dict[tuple[FunctionFacts, Value], list[Handed]] = {}
+        self._leading: dict[FunctionFacts, set[Frame]] = {}
         self.roots: list[Root] = [one for one in (*self._decorated(), *self._applied()) if not self._failing(one)]
         if self.roots:
             self._spread()
@@ -122,6 +144,35 @@ class Traced:
     def get(self, function: FunctionFacts | None) -> Tracing | None:
         """Return what is known of a function; None if nothing traces it."""
         return self.known.get(function) if function is not None else None
+
+    def certain(self, function: FunctionFacts) -> bool:
+        """Say whether a traced function is traced for certain, see :mod:`codemods.nnx.lint.chains`."""
+        return function in self._certain
+
+    def leading(self, function: FunctionFacts) -> set[Frame]:
+        """Return the activations by calls that certain ways of tracing lead to."""
+        if function not in self._leading:
+            self._leading[function] = {
+                way.frame
+                for way in self.known[function].ways
+                if way.frame is not None and way.one and way.by in self._certain and self._leads(way)
+            }
+        return self._leading[function]
+
+    @cached_property
+    def _certain(self) -> frozenset[FunctionFacts]:
+        rooted = [function for function, one in self.known.items() if any(root.certain for root in one.roots)]
+        return certain(rooted, {function: one.ways for function, one in self.known.items()}, self._leads)
+
+    def _leads(self, way: Way) -> bool:
+        """Say whether no condition on types, modes or flags keeps tracing from going on."""
+        return not switched(way.node, way.by.scope, self._bodies, self.given)
+
+    def given(self, param: Param) -> bool:
+        """Say whether a call gives something else for a parameter than its default."""
+        default = param.function.defaults.get(param.name)
+        given = [self._flow.argument(frame, param.name) for frame in self._flow.sites.entries(param.function)]
+        return any(one is not None and one.value is not default for one in given)
 
     @property
     def differentiated(self) -> dict[FunctionFacts, Tracing]:
@@ -215,7 +266,7 @@ class Traced:
         if name not in params:
             return False
         place = params.index(name)
-        if place and function.owner is not None and root.decorator:  # the object may take the first place
+        if place and function.binding in {"instance", "class"} and root.decorator:  # the object may take the first
             place -= 1
         by_place = name in list(function.params)[: function.positional]
         return any(
@@ -246,7 +297,9 @@ class Traced:
                 if isinstance(value, Param | Free) and value.name in self._taking:
                     for name, options in self._given_transforms(self._flow.here(value, outer)):
                         left = untraced(function, name, options, 0, frozenset())
-                        yield Root(function, name, node, outer, left.names, options, declared=left.declared)
+                        yield Root(
+                            function, name, node, outer, left.names, options, declared=left.declared, certain=False
+                        )
                     continue
                 applied = self._own_decorator(self._flow.here(value, outer))
                 if applied is not None:
@@ -294,7 +347,7 @@ class Traced:
         name, inner = self._given_options(flow.with_value(resolved, value.args[0]), depth + 1)
         if inner is None:
             return name, value.node
-        return (name, _merged(inner, value.node)) if self._side_by_side(inner, value.node) else ("", None)
+        return (name, merged(inner, value.node)) if self._side_by_side(inner, value.node) else ("", None)
 
     def _side_by_side(self, held: ast.Call, user: ast.Call) -> bool:
         """Say whether options that are kept in a variable mean the same where they are used."""
@@ -319,14 +372,14 @@ class Traced:
             call = flow.here(event.value, event.scope)
             name = flow.calls.callee_name(call)
             if name in BODIES:
-                for value in _bodies(event.value, *BODIES[name]):
+                for value in body_values(event.value, *BODIES[name]):
                     for callee in self._reached(flow.with_value(call, value), event):
-                        yield self._root(callee, name, event, None)
+                        yield self._root(callee, name, event, None, value)
             elif name in JITS or name in BATCHING:
                 given = event.value.argument(0, "fun") or event.value.keyword("f")
                 if given is not None and not self._abandoned(event):
                     for callee in self._reached(flow.with_value(call, given), event):
-                        yield self._root(callee, name, event, event.node)
+                        yield self._root(callee, name, event, event.node, given)
 
     def _by_parameter(self, event: CallEvent) -> Iterator[Root]:
         """Yield what a transform traces that callers hand to the function around, as ``make_step(loss, jax.jit)``."""
@@ -339,7 +392,7 @@ class Traced:
         for name, options in self._given_transforms(here):
             given = self._flow.with_value(self._flow.here(event.value, event.scope), event.value.args[0])
             for reached in self._reached(given, event, handed=False):
-                yield self._root(reached, name, event, options or event.node)
+                yield self._root(reached, name, event, options or event.node, callee)
 
     def _given_transforms(self, callee: Bound) -> list[tuple[str, ast.Call | None]]:
         """Return the transforms that a parameter may be, with their options; none if it may be anything else."""
@@ -359,10 +412,10 @@ class Traced:
                 *zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True),
                 *zip(node.kwonlyargs, node.kw_defaults, strict=True),
             ]
-            taking |= {one.arg for one, default in places if default is not None and _means_transform(default)}
+            taking |= {one.arg for one, default in places if default is not None and means_transform(default)}
         for event in self._flow.project.calls():
             given = [*event.node.args, *(k.value for k in event.node.keywords)]
-            if not any(_means_transform(one) for one in given) or last_word(event.node.func) == "partial":
+            if not any(means_transform(one) for one in given) or last_word(event.node.func) == "partial":
                 continue
             call = self._flow.here(event.value, event.scope)
             made = self._flow.classes.class_of(call)
@@ -373,14 +426,14 @@ class Traced:
 
     def _reached(self, given: Bound, event: CallEvent, handed: bool = True) -> list[Callee]:
         """Return the functions that a transform traces, those too that callers hand to the function around it."""
-        possible = _possible(given.value, event, self._bodies) if isinstance(given.value, Choice) else [given.value]
-        found = [one for value in possible for one in self._callables(self._flow.with_value(given, value))]
+        ways = possible(given.value, event, self._bodies) if isinstance(given.value, Choice) else [given.value]
+        found = [one for value in ways for one in self._callables(self._flow.with_value(given, value))]
         if not found and handed and not on_condition(event):
             found = self._handed(given)
         return [
             one
             for one in found
-            if _named(one.function, dict(one.keywords)) and not in_other_arm(one.function, event, self._bodies)
+            if takes_named(one.function, dict(one.keywords)) and not in_other_arm(one.function, event, self._bodies)
         ]
 
     def _abandoned(self, event: CallEvent) -> bool:
@@ -390,7 +443,7 @@ class Traced:
             return False
         target, method = statement.targets[0], event.node.args[0]
         if isinstance(target, ast.Name) and isinstance(method, ast.Name):
-            return target.id != method.id and _for_nothing(event, target.id, method.id)
+            return target.id != method.id and for_nothing(event, target.id, method.id)
         if not (isinstance(target, ast.Attribute) and isinstance(method, ast.Attribute)) or target.attr == method.attr:
             return False
         if not any(
@@ -408,7 +461,7 @@ class Traced:
         name = flow.calls.wrapper_name(call, event.value)
         if name in JITS or name in BATCHING:
             for callee in self._reached(flow.with_value(call, event.value.args[0]), event, handed=False):
-                yield self._root(callee, name, event, options)
+                yield self._root(callee, name, event, options, event.value.args[0])
 
     @cached_property
     def _prepared(self) -> frozenset[str]:
@@ -417,7 +470,7 @@ class Traced:
             target.id: last_word(event.node.args[0])
             for event in self._flow.project.calls()
             if last_word(event.node.func) == "partial" and event.node.args
-            for target in _targets(event)
+            for target in targets_of(event)
         }
         words = TRACING_WORDS | {name for name, of in names.items() if of in TRACING_WORDS}
         return frozenset(name for name, of in names.items() if of in words)
@@ -432,7 +485,7 @@ class Traced:
         if options is None or not (name in JITS or name in BATCHING) or not self._side_by_side(options, event.node):
             return
         for callee in self._reached(flow.with_value(call, event.value.args[0]), event, handed=False):
-            yield self._root(callee, name, event, _merged(options, event.node))
+            yield self._root(callee, name, event, merged(options, event.node), event.value.args[0])
 
     def _renamed(self, event: CallEvent, word: str) -> bool:
         """Say whether a plain name was imported under another name, as ``from jax import jit as fast``."""
@@ -468,23 +521,49 @@ class Traced:
                     several.setdefault(callee.function, callee)
         return list(several.values())
 
-    def _root(self, callee: Callee, name: str, event: CallEvent, options: ast.Call | None) -> Root:
+    def _root(self, callee: Callee, name: str, event: CallEvent, options: ast.Call | None, written: Value) -> Root:
         given = frozenset(keyword for keyword, _ in callee.keywords)
         taken = callee.receiver is not None and callee.function.binding in {"instance", "class"}
         skipped = len(callee.args) + taken
         left = untraced(callee.function, name, options, skipped, given)
-        partial = bool(callee.args or callee.keywords)
+        unpacked = self._unpacks(self._flow.here(written, event.scope))
+        partial = bool(callee.args or callee.keywords) or unpacked
         return Root(
             callee.function,
             name,
             event.node,
             event.scope,
-            left.names,
+            frozenset(callee.function.params) if unpacked else left.names,
             options,
             taken,
             partial=partial,
             declared=left.declared,
+            closure=callee.closure,
+            certain=callee.receiver is not None
+            or callee.function.scope.module is event.scope.module
+            or not of_param(written),
         )
+
+    def _unpacks(self, given: Bound) -> bool:
+        """Say whether ``partial(f, **values)`` binds parameters of a function that cannot be told from the rest."""
+        found = self._flow.resolve(given)
+        for _ in range(_HELPERS):
+            if not isinstance(found.value, Call) or not found.value.args:
+                return False
+            if any(k.arg is None for k in found.value.node.keywords):
+                return True
+            found = self._flow.follow(found, found.value.args[0])
+        return False
+
+    @cached_property
+    def of_primitives(self) -> frozenset[FunctionFacts]:
+        """The functions that implement a primitive: what is given to these by name are its parameters, no tracers."""
+        found: set[FunctionFacts] = set()
+        for event in self._flow.project.calls():
+            if last_word(event.node.func) in _IMPLEMENTING and event.value.args:
+                given = self._flow.here(event.value.args[0], event.scope)
+                found |= {callee.function for callee in self._flow.calls.callables(given)}
+        return frozenset(found)
 
     # -- spreading ----------------------------------------------------------------------------------
 
@@ -515,12 +594,14 @@ class Traced:
             first = function not in done
             done[function] = level
             for event in calls.get(function.scope, ()):
-                self._follow_call(event, level, queue, first)
-            named = _names(function.node) if first and function in inner else Counter[str]()
-            unused |= {nested for nested in inner.get(function, ()) if first and not _referred(nested, named)}
+                self._follow_call(function, event, level, queue, first)
+            named = names_of(function.node) if first and function in inner else Counter[str]()
+            unused |= {nested for nested in inner.get(function, ()) if first and not referred(nested, named)}
             for nested in inner.get(function, ()):
                 if nested not in on_host and not nested.generator and nested not in unused:
-                    self._mark(nested, level, queue)
+                    tracing = self._mark(nested, level, queue)
+                    if first:
+                        tracing.ways.append(Way(function, nested.node, None, True))
 
     def _called_back(self, event: CallEvent) -> set[FunctionFacts]:
         """Return the functions that a call has run on the host, with values; also of ``partial(callback, f)``."""
@@ -537,7 +618,9 @@ class Traced:
             return set()
         return {c.function for c in flow.calls.callables(flow.with_value(call, event.value.args[place]))}
 
-    def _follow_call(self, event: CallEvent, level: int, queue: list[FunctionFacts], first: bool) -> None:
+    def _follow_call(
+        self, by: FunctionFacts, event: CallEvent, level: int, queue: list[FunctionFacts], first: bool
+    ) -> None:
         """Mark what a call in traced code reaches."""
         flow = self._flow
         call = flow.here(event.value, event.scope)
@@ -545,6 +628,7 @@ class Traced:
         if name in TREE_MAPS and first and len(event.value.args) > 1:
             for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
                 mapped = self._mark(callee.function, level, queue)
+                mapped.ways.append(Way(by, event.node, None, not of_param(event.value.args[0])))
                 params = free_params(callee)[name in WITH_PATH :]
                 mapped.mapped += [
                     (param, tree, event.scope) for param, tree in zip(params, event.value.args[1:], strict=False)
@@ -557,24 +641,38 @@ class Traced:
             if not in_other_arm(callee.function, event, self._bodies)
         ]
         given, settled = ([], False) if reached else self._given(call, event.scope)
+        one = len({function for function, _ in reached}) == 1
+        home = event.scope.module
         for handed in given:
-            one = _Handed(handed.function, handed.frame, handed.giver, level, first and name not in BODIES)
-            if one.giver is None or one.giver in self.known:
-                self._hand(one, queue)
+            way = Way(by, event.node, handed.frame, handed.function.scope.module is home)
+            found = Handed(handed.function, handed.frame, way, handed.giver, level, first and name not in BODIES)
+            if handed.maker is not None:
+                self._unmade.setdefault(handed.maker, []).append(found)
+            elif found.giver is None or found.giver in self.known:
+                self._hand(found, queue)
             else:
-                self._waiting.setdefault(one.giver, []).append(one)
-        for function, frame in reached or (() if given or settled else self._methods(call)):
-            self._hand(_Handed(function, frame, None, level, first and name not in BODIES), queue)
+                self._waiting.setdefault(found.giver, []).append(found)
+        methods = [] if reached or given or settled else list(self._methods(call))
+        for function, frame in reached or methods:
+            named = frame.receiver is not None or not of_param(event.value.callee)  # a method is that of its class
+            told = one and named if reached else len(methods) == 1
+            way = Way(by, event.node, frame, told or (one and function.scope.module is home))
+            self._hand(Handed(function, frame, way, None, level, first and name not in BODIES), queue)
 
-    def _hand(self, handed: _Handed, queue: list[FunctionFacts]) -> None:
+    def _hand(self, handed: Handed, queue: list[FunctionFacts]) -> None:
         """Mark a function that traced code calls."""
-        if handed.function.generator or not _takes(handed.function, handed.frame):
+        if handed.function.generator or not takes(handed.function, handed.frame):
             return
         tracing = self._mark(handed.function, handed.level, queue)
         if handed.site:
             tracing.sites.append(handed.frame)
+            tracing.ways.append(handed.way)
+        closure = handed.frame.closure
+        if closure is not None and closure.site is not None:
+            for one in self._unmade.pop((handed.function, closure.site), ()):
+                self._hand(one, queue)
 
-    def _given(self, call: Bound, scope: Scope) -> tuple[list[_Handed], bool]:
+    def _given(self, call: Bound, scope: Scope) -> tuple[list[Given], bool]:
         """Return the functions that a call of a parameter reaches, where callers give them to the code around it.
 
         Besides, whether some callers do not count, so that what else they give does not either.
@@ -596,18 +694,30 @@ class Traced:
         if param is None:
             return [], False
         told_apart = param.function in self.known and not self._made_within(scope, param.function)
+        makers = self._makers(scope, param.function)
         settled = False
         switches = switched_by(value.node, param.function)
-        found: dict[tuple[FunctionFacts, FunctionFacts | None], _Handed] = {}
-        for frame in flow.sites.settlements(param):
+        found: dict[tuple[object, ...], Given] = {}
+        frames = list(flow.sites.settlements(param))
+        for frame in frames:
             giver = frame.caller.function if frame.caller is not None else None
-            if (told_apart and giver is None) or self._switched_off(switches, frame):
+            if told_apart and self._compiled(frame):
+                giver, told = None, False
+            else:
+                told = told_apart
+            if (told and giver is None) or self._switched_off(switches, frame):
                 settled = True
                 continue  # called at the top of a file, or where a flag is not given
+            maker = None
+            if makers is not None and frame.site not in makers[1] and len(frames) > 1:
+                settled = True
+                if frame.site is None:
+                    continue
+                maker = makers[0], frame.site  # made for another caller, whose tracing decides
             with flow.assuming(param.function, frame):
                 for reached, entered in flow.calls.invoked(call):
-                    key = reached.function, giver if told_apart else None
-                    found.setdefault(key, _Handed(reached.function, entered, key[1]))
+                    key = reached.function, giver if told else None, maker
+                    found.setdefault(key, Given(reached.function, entered, key[1], maker))
         return list(found.values()), settled
 
     def _switched_off(self, switches: list[tuple[str, bool]], frame: Frame) -> bool:
@@ -619,15 +729,47 @@ class Traced:
         return False
 
     def _made_within(self, scope: Scope, function: FunctionFacts) -> bool:
-        """Say whether a transform traces a function, or one within it that a scope is in."""
+        """Say whether a transform traces a function wherever it is called, or one within it that a scope is in."""
         around = function_of(scope)
         while around is not None:
-            if around in self.known and self.known[around].roots:
-                return True
+            roots = self.known[around].roots if around in self.known else ()
             if around is function:
-                return False
+                return any(root.decorator for root in roots)
+            if roots:
+                return True
             around = function_of(around.scope.parent)
         return False
+
+    def _compiled(self, frame: Frame) -> bool:
+        """Say whether an activation is one of what a transform made of the function."""
+        if not isinstance(frame.site, Call):
+            return False
+        made = self._flow.follow(Bound(frame.site, frame.caller), frame.site.callee)
+        ways = made.value.options if isinstance(made.value, Choice) else (made.value,)
+        plain = (self._flow.follow(made, way).value for way in ways)
+        return not all(
+            isinstance(one, Function) or (isinstance(one, Attr) and one.name == frame.function.name) for one in plain
+        )
+
+    def _makers(self, scope: Scope, function: FunctionFacts) -> tuple[FunctionFacts, set[Value]] | None:
+        """Return which function in another one is traced, and by which calls it was made; None if all make traced ones.
+
+        What a transform makes of a function that one caller gets back tells nothing of what other callers do with
+        theirs.
+        """
+        inner = function_of(scope)
+        if function in self.known or inner is function:
+            return None
+        while inner is not None and (around := function_of(inner.scope.parent)) is not function:
+            inner = around
+        tracing = self.known.get(inner) if inner is not None else None
+        if inner is None or tracing is None:
+            return None
+        if any(root.decorator or _within(root.scope, function) for root in tracing.roots):
+            return None
+        closures = [*(root.closure for root in tracing.roots), *(frame.closure for frame in tracing.sites)]
+        made = [one for one in closures if one is not None and one.function is function]
+        return inner, {one.site for one in made if one.site is not None}
 
     def _methods(self, call: Bound) -> Iterator[tuple[FunctionFacts, Frame]]:
         """Yield the methods of the project that a call of a parameter or an attribute reaches, by what callers give."""
@@ -691,63 +833,11 @@ class Traced:
         return tracing
 
 
-class _Handed(NamedTuple):
-    """A function that a call in traced code reaches.
-
-    Attributes:
-        function: the function.
-        frame: its activation.
-        giver: the function that hands it on, whose tracing decides; None if it is traced in any case.
-        level: see :class:`Tracing`.
-        site: whether the call is seen for the first time.
-    """
-
-    function: FunctionFacts
-    frame: Frame
-    giver: FunctionFacts | None
-    level: int = BATCHED
-    site: bool = True
-
-
-def _possible(given: Choice, event: CallEvent, bodies: Bodies) -> list[Value]:
-    """Return what a variable may hold at a call: not what it got under the opposite of a condition around the call."""
-    known = bodies.paths(event.scope)
-    around = known.get(event.node, ())
-    made = [(one, known.get(one.node, ()) if isinstance(one, Call) else ()) for one in given.options]
-    left = [one for one, way in made if not opposed(way, around, event.scope.node)]
-    return left if len(left) < len(made) else [given]
-
-
-def _takes(function: FunctionFacts, frame: Frame) -> bool:
-    """Say whether a function has the parameters that it is given: else nothing of it ever runs."""
-    if not _named(function, frame.keywords):
-        return False
-    taken = frame.receiver is not None and function.binding != "static"
-    return function.vararg is not None or frame.partial or len(frame.args) <= function.positional - taken
-
-
-def _named(function: FunctionFacts, given: Iterable[str]) -> bool:
-    """Say whether a function has the parameters that it is given by name, also before."""
-    return function.kwarg is not None or all(name in function.params for name in given)
-
-
 def free_params(callee: Callee) -> list[str]:
     """Return the parameters that are not bound before a call."""
     taken = callee.receiver is not None and callee.function.binding in {"instance", "class"}
     bound = {name for name, _ in callee.keywords}
     return [name for name in list(callee.function.params)[len(callee.args) + taken :] if name not in bound]
-
-
-def _referred(function: FunctionFacts, named: Counter[str]) -> bool:
-    """Say whether the function around another names it, by how often it does: what nothing names never runs."""
-    if isinstance(function.node, ast.Lambda) or function.node.decorator_list or function.owner is not None:
-        return True
-    return named[function.name] > _names(function.node)[function.name]
-
-
-def _names(node: ast.AST) -> Counter[str]:
-    """Return how often names stand in some syntax."""
-    return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 def _level(transform: str) -> int:
@@ -768,6 +858,24 @@ def original(bound: Bound) -> Bound:
     return bound
 
 
+def of_param(value: Value) -> bool:
+    """Say whether a function comes from a parameter, also by way of a transform: callers say what it is."""
+    while isinstance(value, Call) and value.args:
+        value = value.args[0]
+    if isinstance(value, Free) and len(bound := value.scope.bindings.get(value.name, [])) == 1:
+        value = bound[0]
+    param = root_param(value)
+    return param is not None and param is not param.function.self_param
+
+
+def _within(scope: Scope, function: FunctionFacts) -> bool:
+    """Say whether a body is that of a function, or of one in it."""
+    around = function_of(scope)
+    while around is not None and around is not function:
+        around = function_of(around.scope.parent)
+    return around is function
+
+
 def root_param(value: Value) -> Param | None:
     """Return the parameter that a chain of attributes and items starts at."""
     while True:
@@ -777,45 +885,3 @@ def root_param(value: Value) -> Param | None:
         if not isinstance(base, Value):
             return None
         value = base
-
-
-def _bodies(call: Call, positions: tuple[int, ...], names: tuple[str, ...]) -> Iterator[Value]:
-    for position, name in zip(positions, names, strict=True):
-        value = call.argument(position, name)
-        if value is not None:
-            yield value
-
-
-def _targets(event: CallEvent) -> list[ast.Name]:
-    """Return the variables that get the result of a call, as it is."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
-        return []
-    return [target for target in statement.targets if isinstance(target, ast.Name)]
-
-
-def _merged(held: ast.Call, user: ast.Call) -> ast.Call:
-    """Return a call with the options that are kept in a variable, and those that are given beside it."""
-    named = {k.arg for k in user.keywords}
-    kept = [k for k in held.keywords if k.arg not in named]
-    return ast.copy_location(ast.Call(func=user.func, args=user.args, keywords=[*kept, *user.keywords]), user)
-
-
-def _for_nothing(event: CallEvent, compiled: str, function: str) -> bool:
-    """Say whether no name of what is compiled is read in a script, where its function is called: others import it."""
-    scope = event.scope
-    source = scope.module.source
-    if scope.function is None and not source.cell_starts and b"__main__" not in source.data:
-        return False
-    names = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == compiled]
-    called = any(isinstance(e.node.func, ast.Name) and e.node.func.id == function for e in scope.module.calls)
-    return called and all(isinstance(n.ctx, ast.Store) for n in names)
-
-
-def _means_transform(node: ast.expr) -> bool:
-    """Say whether an expression is the name of a transform by its last word, or a partial application of one."""
-    if isinstance(node, ast.IfExp):
-        return _means_transform(node.body) or _means_transform(node.orelse)
-    if isinstance(node, ast.Call) and last_word(node.func) == "partial" and node.args:
-        node = node.args[0]
-    return isinstance(node, ast.Name | ast.Attribute) and last_word(node) in TRACING_WORDS

@@ -6,8 +6,9 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts
+from codemods.nnx.lint.field_options import static
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.static_field import static
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Class, Ref
@@ -27,7 +28,7 @@ def untraceable_field(context: Context, cls: ClassFacts) -> str:
         if isinstance(statement, ast.AnnAssign)
         and isinstance(statement.target, ast.Name)
         and _leafless(statement.annotation)
-        and not (isinstance(statement.value, ast.Call) and static(statement.value))
+        and not (isinstance(statement.value, ast.Call) and not _leaf(context, cls, statement.value))
     ]
     if not wrong or any(b"Partial" in module.source.data for module in context.project.modules):
         return ""  # jax.tree_util.Partial is a function and a tree
@@ -35,6 +36,16 @@ def untraceable_field(context: Context, cls: ClassFacts) -> str:
     if data is None:
         return ""
     return next((name for name in wrong if not data or name in data), "")
+
+
+def _leaf(context: Context, cls: ClassFacts, made: ast.Call) -> bool:
+    """Say whether a call describes a field that is a leaf for certain; one of the project may make it structure."""
+    if static(made) or any(keyword.arg is None for keyword in made.keywords):
+        return False
+    value = cls.scope.module.values.get(made)
+    if value is None:
+        return False
+    return last(context.flow.calls.callee_name(context.flow.here(value, cls.scope))) == "field"
 
 
 def _data_fields(context: Context, cls: ClassFacts) -> tuple[str, ...] | None:

@@ -11,6 +11,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Const, Item
 
 _FLIPS = frozenset({"flip", "flipud"})
 
@@ -22,48 +23,61 @@ def turned_results(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
         context: the analysis.
     """
     for event, name in foreign(context, "scan"):
-        over, outputs = argument(event.node, 2, "xs"), _outputs(event)
-        if name != "jax.lax.scan" or over is None or outputs is None or in_test(event.scope):
+        over = argument(event.node, 2, "xs")
+        if name != "jax.lax.scan" or over is None or in_test(event.scope):
             continue
-        names = context.bodies.names(event.scope).get(outputs.id, ())
-        reads = [one for one in names if isinstance(one.ctx, ast.Load) and one.lineno >= event.node.lineno]
-        if sum(not isinstance(one.ctx, ast.Load) for one in names) != 1 or not reads:
+        backward = keyword(event.node, "reverse")
+        if backward is not None and constant(backward) is not True:
+            continue
+        turned = _turned_names(over) if backward is None else set()
+        if not turned and (backward is None or _may_be_turned(context, over, event.scope)):
             continue
         above = around(context, event.scope)
-        backward = keyword(event.node, "reverse")
-        if backward is not None:
-            if constant(backward) is not True or _may_be_turned(context, over, event.scope):
-                continue
-            for one in reads:
-                outer = above.get(one)
-                if isinstance(outer, ast.expr) and _turned(outer) is one:
-                    yield (
-                        event.scope,
-                        outer,
-                        "leave the order: reverse=True gives each output in the place of its input",
-                    )
-            continue
-        turned = _turned_names(over)
-        for one in reads if turned else ():
+        for one in _reads(context, event, above):
             outer = above.get(one)
-            if not isinstance(outer, ast.BinOp):
-                continue
-            other = outer.left if outer.right is one else outer.right
-            if isinstance(other, ast.Name) and other.id in turned:
-                help = (
-                    f"turn the outputs round, too: {outputs.id}[::-1], or give reverse=True and the inputs as they are"
-                )
-                yield event.scope, outer, help
+            if backward is not None:
+                if isinstance(outer, ast.expr) and _turned(outer) is one:
+                    help = "leave the order: reverse=True gives each output in the place of its input"
+                    yield event.scope, outer, help
+            elif isinstance(outer, ast.BinOp) and isinstance(one, ast.Name):
+                other = outer.left if outer.right is one else outer.right
+                if isinstance(other, ast.Name) and other.id in turned:
+                    help = (
+                        f"turn the outputs round, too: {one.id}[::-1], or give reverse=True and the inputs as they are"
+                    )
+                    yield event.scope, outer, help
 
 
-def _outputs(event: CallEvent) -> ast.Name | None:
-    """Return the variable that gets the outputs of a scan."""
+def _reads(context: Context, event: CallEvent, above: dict[ast.AST, ast.AST]) -> Iterator[ast.expr]:
+    """Yield the expressions that have the outputs of a scan, or one of several: what is read of its variables."""
+    part = above.get(event.node)
+    if isinstance(part, ast.Subscript) and constant(part.slice) == 1:
+        yield part
+    for place, target in enumerate(_outputs(event)):
+        names = context.bodies.names(event.scope).get(target.id, ())
+        once = sum(not isinstance(one.ctx, ast.Load) for one in names) == 1
+        for one in names:
+            if isinstance(one.ctx, ast.Load) and one.lineno >= event.node.lineno and (once or _of(event, one, place)):
+                yield one
+
+
+def _outputs(event: CallEvent) -> list[ast.Name]:
+    """Return the variables that get the outputs of a scan."""
     statement = event.statement
     if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return None
+        return []
     target = statement.targets[0]
     last = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
-    return last if isinstance(last, ast.Name) else None
+    several = last.elts if isinstance(last, ast.Tuple) else [last]
+    return [one for one in several if isinstance(one, ast.Name)] if all(several) else []
+
+
+def _of(event: CallEvent, read: ast.Name, place: int) -> bool:
+    """Say whether a variable that is bound several times has outputs of a scan where it is read."""
+    value = event.scope.module.values.get(read)
+    if isinstance(value, Item) and isinstance(value.base, Item) and value.index == Const(place):
+        value = value.base
+    return isinstance(value, Item) and value.base is event.value and value.index == Const(1)
 
 
 def _turned(node: ast.expr) -> ast.expr | None:

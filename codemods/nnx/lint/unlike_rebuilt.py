@@ -42,7 +42,7 @@ class _Made:
 def _check(context: Context) -> Iterator[Finding]:
     if not any(m.source.mentions(b"register_pytree") for m in context.project.modules):
         return
-    for cls, flatten, unflatten in _registered(context):
+    for cls, flatten, unflatten in registered(context):
         if in_test(cls.scope) or unflatten.scope.module not in context.asked:
             continue
         taken = _taken(flatten)
@@ -76,7 +76,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _registered(context: Context) -> Iterator[tuple[ClassFacts, FunctionFacts, FunctionFacts]]:
+def registered(context: Context) -> Iterator[tuple[ClassFacts, FunctionFacts, FunctionFacts]]:
     """Yield the classes that are registered as pytrees, with what takes their objects apart and rebuilds them."""
     flow = context.flow
     classes: dict[ClassFacts, None] = {}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from codemods.nnx.nodes import last_word
 from codemods.nnx.source import Source
 
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 def unreached(source: Source) -> list[tuple[int, int]]:
-    """Return where a module has statements behind a ``return`` or ``raise`` of the same block.
+    """Return where a module has statements behind a ``return`` or ``raise`` of the same block, or in an unfinished one.
 
     Args:
         source: the module.
@@ -27,4 +28,17 @@ def unreached(source: Source) -> list[tuple[int, int]]:
             place = next((i for i, one in enumerate(block) if isinstance(one, _LEAVING)), len(block))
             if place + 1 < len(block):
                 found.append((source.span(block[place + 1])[0], source.span(block[-1])[1]))
+            if 0 < place < len(block) and _unfinished(block, place):
+                found.append((source.span(block[0])[0], source.span(block[place])[0]))
     return found
+
+
+def _unfinished(block: list[ast.stmt], place: int) -> bool:
+    """Say whether a block only comes to ``raise NotImplementedError``, whatever it computes before."""
+    last = block[place]
+    if not isinstance(last, ast.Raise) or last.exc is None:
+        return False
+    raised = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
+    if last_word(raised) != "NotImplementedError":
+        return False
+    return all(isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign) for one in block[:place])

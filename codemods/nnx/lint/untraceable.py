@@ -10,11 +10,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
-from codemods.nnx.lint.applied import on_object
+from codemods.nnx.lint.applied import on_object, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import ARRAY_FUNCTIONS, BODIES, last
-from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
+from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, received, shown
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.syntax import constant, one_of
 from codemods.nnx.lint.traced import Root
@@ -75,7 +75,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             if context.bodies.guarded(event.node, event.scope) or context.flow.calls.name(event) in BODIES:
                 continue  # of which a loop or condition runs compiled code, the arguments stand elsewhere
-            method = root.function.owner is not None and root.function.binding == "instance" and not root.bound
+            method = bool(received(root.function)) and not root.bound
             params = list(root.function.params)
             if method and root.decorator and (params[0] not in root.static or not on_object(context, event)):
                 continue  # NNX802 and others speak of methods
@@ -108,7 +108,7 @@ def _mapped(context: Context) -> Iterator[Finding]:
     for root in (*context.traced.roots, *context.traced.gradients):
         if root.transform not in _MAPPING or root.partial or root.decorator or in_test(root.scope):
             continue
-        params = list(root.function.params)[int(root.bound) :]
+        params = list(root.function.params)[skipped(root) :]
         for event in context.traced.calls_of(root):
             if event.value.starred or event.scope.module not in context.asked:
                 continue

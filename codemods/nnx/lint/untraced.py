@@ -102,6 +102,8 @@ def _unreadable(axes: ast.expr) -> bool:
     """Say whether what is said of the axes may leave any argument alone."""
     if isinstance(axes, ast.Tuple | ast.List):
         return any(isinstance(axis, ast.Starred) for axis in axes.elts)
+    if isinstance(axes, ast.Call) and last_word(axes.func) in {"tuple", "list"}:
+        return True
     return isinstance(axes, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.IfExp)
 
 

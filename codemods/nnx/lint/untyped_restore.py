@@ -34,8 +34,8 @@ def _check(context: Context) -> Iterator[Finding]:
         bare |= {event.node for event, _, _ in checkpointer_calls(context, "restore") if _bare(event)}
     if not bare:
         return
-    for event, name in foreign(context, "update", "merge"):
-        if name not in {"flax.nnx.update", "flax.nnx.merge"} or event.value.starred:
+    for event, name in foreign(context, "update"):  # nnx.merge makes Variables of the dicts
+        if name != "flax.nnx.update" or event.value.starred:
             continue
         for node, value in list(zip(event.node.args, event.value.args, strict=True))[1:]:
             restored = context.flow.resolve(context.flow.here(value, event.scope)).value

@@ -13,6 +13,7 @@ from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Class
 
 
 def overwritten(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]) -> bool:
@@ -252,6 +253,29 @@ def made_lazily(use: Use) -> bool:
     return use.helper and any(
         k.arg is not None and k.arg.startswith("lazy") and constant(k.value) is True for k in use.event.node.keywords
     )
+
+
+_CACHE = pattern(r"(^|_)(kv_?)?caches?$")
+_CONSTANT = frozenset({"zeros", "ones", "full", "empty", "constant", "zeros_like", "zeros_init", "ones_init"})
+_DRAWN_WITH = frozenset(
+    {"normal", "uniform", "truncated_normal", "bernoulli", "randint", "categorical", "lecun_normal"}
+)
+
+
+def begins_cache(context: Context, use: Use) -> bool:
+    """Say whether a class of the project that is named for a cache makes one, and all that it knows to fill one with is
+    a constant: no numbers are drawn."""
+    func, targets = use.event.node.func, getattr(use.event.statement, "targets", [])
+    if not use.helper or not isinstance(func, ast.Attribute) or len(targets) != 1:
+        return False
+    if not _CACHE.search(last_word(targets[0]).lower()) or not last_word(func.value).lower().endswith("cache"):
+        return False
+    value = use.event.scope.module.values.get(func.value)
+    found = context.flow.resolve(context.flow.here(value, use.event.scope)).value if value is not None else None
+    if not isinstance(found, Class):
+        return False
+    words = {last_word(n) for n in ast.walk(found.facts.node) if isinstance(n, ast.Attribute | ast.Name)}
+    return bool(words & _CONSTANT) and not words & _DRAWN_WITH
 
 
 _NOTHING = pattern(r"(^|_)(null|dummy|placeholder|fake|mock|empty)(_|$)")

@@ -100,11 +100,29 @@ def _one_element(context: Context, compared: ast.Compare, scope: Scope) -> bool:
             if isinstance(value, Call) and value.args and last_word(value.node.func) in _ELEMENTWISE:
                 parts += value.node.args
                 continue
+            if isinstance(value, Call) and _of_one(context, value.node, scope):
+                continue
             found = made(context, node, scope)
             shapes = [shape_of(context, one) for one in context.sources.originals(found)] if found is not None else []
             if not shapes or any(not shape or set(shape) != {1} for shape in shapes):
                 return False
     return True
+
+
+def _of_one(context: Context, call: ast.Call, scope: Scope) -> bool:
+    """Say whether a call makes an array of the one element that it is given, for all that is known: ``array([n])``."""
+    word, node = last_word(call.func), call.args[0] if call.args else None
+    if word not in {"array", "asarray"} and word not in _WITH_AXIS:
+        return False
+    axes = 0
+    while isinstance(node, ast.List | ast.Tuple) and len(node.elts) == 1:
+        node, axes = node.elts[0], axes + 1
+    if node is None or isinstance(node, ast.List | ast.Tuple | ast.Starred) or not (axes or word in _WITH_AXIS):
+        return False
+    return least_axes(context, node, scope, {}) == 0
+
+
+_WITH_AXIS = frozenset({"atleast_1d", "atleast_2d", "expand_dims"})
 
 
 def _compared(context: Context, test: ast.expr, scope: Scope) -> tuple[Scope, ast.AST | None]:

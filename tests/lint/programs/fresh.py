@@ -1618,7 +1618,7 @@ def decay(rate, epoch):
     return rate * 0.9 ** epoch
 
 rate = jnp.array(1.0)
-for epoch in range(4):
+for epoch in range(12):
     rate = decay(rate, epoch=epoch)
 print(f"{float(rate):.4f}")
 """,
@@ -1628,7 +1628,7 @@ def decay(rate, epoch):
     return rate * 0.9 ** epoch
 
 rate = jnp.array(1.0)
-for epoch in range(4):
+for epoch in range(12):
     rate = decay(rate, epoch=epoch)
 print(f"{float(rate):.4f}")
 """,

@@ -244,7 +244,7 @@ def make_step(decay):
         return x * decay
     return step
 
-for _ in range(4):
+for _ in range(12):
     make_step(0.9)(x)
 print(len(count))
 """,
@@ -259,7 +259,7 @@ def make_step(decay):
     return step
 
 step = make_step(0.9)
-for _ in range(4):
+for _ in range(12):
     step(x)
 print(len(count))
 """,
@@ -278,7 +278,7 @@ class Trainer:
         return inner(x)
 
 trainer = Trainer()
-for _ in range(4):
+for _ in range(12):
     trainer.step(x)
 print(len(count))
 """,
@@ -295,7 +295,7 @@ class Trainer:
         return inner(x)
 
 trainer = Trainer()
-for _ in range(4):
+for _ in range(12):
     trainer.step(x)
 print(len(count))
 """,
@@ -315,7 +315,7 @@ class Trainer:
         self.global_step = 0
 
     def train(self, x):
-        for _ in range(4):
+        for _ in range(12):
             update(x, step=self.global_step)
             self.global_step += 1
 
@@ -335,7 +335,7 @@ class Trainer:
         self.global_step = 0
 
     def train(self, x):
-        for _ in range(4):
+        for _ in range(12):
             update(x, step=self.global_step)
             self.global_step += 1
 
@@ -649,7 +649,7 @@ def step(model, optimizer, metrics, x, y):
 model = Net(nnx.Rngs(0))
 optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
 metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
-for _ in range(3):
+for _ in range(200):
     step(model, optimizer, metrics, x, y)
     print(metrics.compute())
 """,
@@ -663,7 +663,7 @@ def step(model, optimizer, metrics, x, y):
 model = Net(nnx.Rngs(0))
 optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
 metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
-for i in range(3):
+for i in range(200):
     step(model, optimizer, metrics, x, y)
     if i % 2 == 0:
         print(metrics.compute())

@@ -1399,14 +1399,14 @@ print(sample(jax.random.key(0), 4).shape)
         "NNX903",
         """
 totals = []
-for power in range(1, 4):
+for power in range(1, 12):
     totals.append(float(jax.jit(lambda values: (values ** 2).sum())(x * power)))
 print(len(totals))
 """,
         """
 square = jax.jit(lambda values: (values ** 2).sum())
 totals = []
-for power in range(1, 4):
+for power in range(1, 12):
     totals.append(float(square(x * power)))
 print(len(totals))
 """,

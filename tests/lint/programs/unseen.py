@@ -599,7 +599,7 @@ def run_epoch(params, batches):
     return params
 
 params = jnp.ones(3)
-for epoch in range(3):
+for epoch in range(12):
     params = run_epoch(params, [x, x])
 print(len(traces))
 """,
@@ -617,7 +617,7 @@ def run_epoch(params, batches):
     return params
 
 params = jnp.ones(3)
-for epoch in range(3):
+for epoch in range(12):
     params = run_epoch(params, [x, x])
 print(len(traces))
 """,
@@ -669,7 +669,7 @@ def train(model, batch, epoch):
     return model(batch).sum() * 0.9**epoch
 
 model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
-for e, batch in enumerate([x, x, x]):
+for e, batch in enumerate([x] * 12):
     train(model, batch, epoch=e + 1)
 print(len(traces))
 """,
@@ -682,7 +682,7 @@ def train(model, batch, epoch):
     return model(batch).sum() * 0.9**epoch
 
 model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
-for e, batch in enumerate([x, x, x]):
+for e, batch in enumerate([x] * 12):
     train(model, batch, epoch=e + 1)
 print(len(traces))
 """,

@@ -135,4 +135,118 @@ CASES: dict[str, Cases] = {
             "print(relative(x, x))\n",
         ),
     ),
+    "NNX671": Cases(
+        bad=(
+            """\
+def loss(z, target):
+    return jnp.sum(jnp.abs(z - target) ** 2)
+target = jnp.array([1.0 + 2.0j])
+z = jnp.zeros(1, dtype=jnp.complex64)
+for _ in range(3):
+    z = z - 0.1 * jax.grad(loss)(z, target)  # NNX671
+""",
+            """\
+def loss(z, target):
+    return jnp.sum(jnp.abs(z - target) ** 2)
+target = jnp.array([1.0 + 2.0j])
+@jax.jit
+def step(z, target, rate):
+    value, g = jax.value_and_grad(loss)(z, target)
+    return z - rate * g, value  # NNX671
+z = jnp.fft.fft(x)
+for _ in range(3):
+    z, value = step(z, target, 0.1)
+""",
+            """\
+def loss(z, target):
+    return jnp.sum(jnp.abs(z - target) ** 2)
+target = jnp.array([1.0 + 2.0j])
+tx = optax.adam(0.1)
+z = jnp.zeros(1, dtype=jnp.complex64)
+state = tx.init(z)
+for _ in range(3):
+    grads = jax.grad(loss)(z, target)
+    updates, state = tx.update(grads, state)  # NNX671
+    z = optax.apply_updates(z, updates)
+""",
+            """\
+def loss(params, target):
+    return jnp.sum(jnp.abs(params["z"] * params["scale"] - target) ** 2)
+params = {"z": jnp.ones(1, jnp.complex64), "scale": jnp.ones(())}
+for _ in range(3):
+    grads = jax.grad(loss)(params, 1.0 + 2.0j)
+    params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)  # NNX671
+""",
+        ),
+        clean=(
+            """\
+def loss(z, target):
+    return jnp.sum(jnp.abs(z - target) ** 2)
+target = jnp.array([1.0 + 2.0j])
+z = jnp.zeros(1, dtype=jnp.complex64)
+for _ in range(3):
+    z = z - 0.1 * jnp.conj(jax.grad(loss)(z, target))
+print(z)
+""",
+            """\
+def loss(z, target):
+    return jnp.sum(jnp.abs(z - target) ** 2)
+target = jnp.array([1.0 + 2.0j])
+@jax.jit
+def step(z, target, rate):
+    value, g = jax.value_and_grad(loss)(z, target)
+    g = g.conj()
+    return z - rate * g, value
+z = jnp.fft.fft(x)
+for _ in range(3):
+    z, value = step(z, target, 0.1)
+print(z)
+""",
+            """\
+def loss(z, target):
+    return jnp.sum(jnp.abs(z - target) ** 2)
+target = jnp.array([1.0 + 2.0j])
+z = jnp.zeros(1)
+for _ in range(3):
+    z = z - 0.1 * jax.grad(loss)(z, target)
+print(z)
+""",
+            """\
+def loss(z, target):
+    return jnp.sum(jnp.abs(z - target) ** 2)
+target = jnp.array([1.0 + 2.0j])
+tx = optax.sgd(0.1)
+z = jnp.zeros(1, dtype=jnp.complex64)
+state = tx.init(z)
+for _ in range(3):
+    grads = jax.grad(loss)(z, target)
+    updates, state = tx.update(jax.tree.map(jnp.conj, grads), state)
+    z = optax.apply_updates(z, updates)
+print(z)
+""",
+            """\
+z = jnp.ones(2, dtype=jnp.complex64)
+newton = jax.grad(lambda w: jnp.sum(w**3), holomorphic=True)
+for _ in range(3):
+    z = z - newton(z) / (6 * z)
+print(z)
+""",
+            """\
+def loss(z, target):
+    return jnp.sum(jnp.abs(z - target) ** 2)
+target = jnp.array([1.0 + 2.0j])
+z = jnp.zeros(1, dtype=jnp.complex64)
+grads = jax.grad(loss)(z, target)
+print(jnp.abs(grads), z - target)
+""",
+            """\
+def loss(w, spectrum):
+    return jnp.sum(jnp.abs(w * spectrum - 1.0) ** 2)
+w, spectrum = jnp.ones(3), jnp.fft.fft(x)
+for _ in range(3):
+    w = w - 0.01 * jax.grad(loss)(w, spectrum)
+print(w)
+""",
+        ),
+    ),
 }

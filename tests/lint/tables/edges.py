@@ -1,4 +1,4 @@
-"""Ends of episodes, labels of padding, derivatives of equations, bounds of probabilities, and first rows of batches."""
+"""Ends of episodes, labels of padding, derivatives of equations, bounds of probabilities, first rows and heads."""
 
 from __future__ import annotations
 
@@ -117,6 +117,382 @@ def _marked(text: str, line: str, code: str) -> str:
 
 
 CASES = {
+    "NNX662": Cases(
+        bad=(
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.there = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), rngs=rngs)
+        self.back = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), reverse=True, rngs=rngs)
+        self.out = nnx.Linear(8, 2, rngs=rngs)
+    def __call__(self, v):
+        both = jnp.concatenate([self.there(v), self.back(v)], axis=-1)  # NNX662
+        return self.out(both)
+print(Tagger(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+""",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.there = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), rngs=rngs)
+        self.back = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), rngs=rngs)
+        self.out = nnx.Linear(8, 2, rngs=rngs)
+    def __call__(self, v):
+        both = jnp.concatenate([self.there(v), self.back(v, reverse=True)], axis=-1)  # NNX662
+        return self.out(both)
+print(Tagger(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.there = nnx.RNN(nnx.LSTMCell(3, 4, rngs=rngs), return_carry=True)
+        self.back = nnx.RNN(nnx.LSTMCell(3, 4, rngs=rngs), return_carry=True, reverse=True, keep_order=False)
+    def __call__(self, v):
+        _, one = self.there(v)
+        _, two = self.back(v)
+        return jnp.concatenate((one, two), axis=2)  # NNX662
+print(Reader(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+""",
+        ),
+        clean=(
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.there = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), rngs=rngs)
+        self.back = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), reverse=True, keep_order=True, rngs=rngs)
+        self.out = nnx.Linear(8, 2, rngs=rngs)
+    def __call__(self, v):
+        both = jnp.concatenate([self.there(v), self.back(v)], axis=-1)
+        return self.out(both)
+print(Tagger(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+""",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.there = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), rngs=rngs)
+        self.back = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), reverse=True, rngs=rngs)
+        self.out = nnx.Linear(8, 2, rngs=rngs)
+    def __call__(self, v):
+        both = jnp.concatenate([self.there(v), jnp.flip(self.back(v), axis=1)], axis=-1)
+        return self.out(both)
+print(Tagger(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+""",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.there = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), rngs=rngs)
+        self.back = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), reverse=True, rngs=rngs)
+        self.out = nnx.Linear(8, 2, rngs=rngs)
+    def __call__(self, v):
+        both = jnp.concatenate([self.there(v), self.back(v)], axis=-1)
+        return self.out(both[:, -1])
+print(Tagger(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+""",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.there = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), rngs=rngs)
+        self.back = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), reverse=True, rngs=rngs)
+        self.out = nnx.Linear(8, 2, rngs=rngs)
+    def __call__(self, v):
+        both = jnp.concatenate([self.there(v), self.back(v)], axis=-1)
+        return self.out(both.mean(axis=1))
+print(Tagger(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.there = nnx.RNN(nnx.LSTMCell(3, 4, rngs=rngs), return_carry=True)
+        self.back = nnx.RNN(nnx.LSTMCell(3, 4, rngs=rngs), return_carry=True, reverse=True, keep_order=False)
+    def __call__(self, v):
+        _, one = self.there(v)
+        _, two = self.back(v)
+        return jnp.concatenate((one, two), axis=2)
+print(Reader(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+print(Reader(nnx.Rngs(0))(jnp.ones((1, 5, 3)))[:, -1])
+""",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.there = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), rngs=rngs)
+        self.back = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), reverse=True, rngs=rngs)
+        self.out = nnx.Linear(11, 2, rngs=rngs)
+    def __call__(self, v):
+        both = jnp.concatenate([v, self.there(v), self.back(v)], axis=-1)
+        return self.out(both)
+print(Tagger(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+""",
+        ),
+    ),
+    "NNX661": Cases(
+        bad=(
+            """\
+def measure(net, v, labels):
+    logits = net(v)
+    loss = optax.sigmoid_binary_cross_entropy(logits, labels).mean()
+    hits = (logits > 0.5) == (labels > 0.5)  # NNX661
+    return loss, hits.mean()
+print(measure(model, x, jnp.ones(3)))
+""",
+            """\
+def loss_fn(net, v, labels):
+    logits = net(v)
+    return optax.sigmoid_binary_cross_entropy(logits, labels).mean(), logits
+@nnx.jit
+def train_step(net, v, labels):
+    (loss, logits), grads = nnx.value_and_grad(loss_fn, has_aux=True)(net, v, labels)
+    guesses = (logits >= 0.5).astype(jnp.int32)  # NNX661
+    return loss, guesses, grads
+train_step(model, x, jnp.ones(3))
+""",
+            """\
+class Binary(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 1, rngs=rngs)
+
+    def __call__(self, v):
+        return self.fc(v).squeeze(-1)
+@nnx.jit
+def train_step(net, v, labels):
+    def loss_fn(net):
+        return optax.sigmoid_binary_cross_entropy(logits=net(v).reshape(-1), labels=labels).mean()
+    return nnx.grad(loss_fn)(net)
+def accuracy(net, v, labels):
+    out = net(v).ravel()
+    return (jnp.round(out) == labels).mean()  # NNX661
+net = Binary(nnx.Rngs(0))
+train_step(net, x[None], jnp.ones(1))
+print(accuracy(net, x[None], jnp.ones(1)))
+""",
+        ),
+        clean=(
+            """\
+def measure(net, v, labels):
+    logits = net(v)
+    loss = optax.sigmoid_binary_cross_entropy(logits, labels).mean()
+    hits = (logits > 0) == (labels > 0.5)
+    return loss, hits.mean()
+print(measure(model, x, jnp.ones(3)))
+""",
+            """\
+def measure(net, v, labels):
+    logits = net(v)
+    loss = optax.sigmoid_binary_cross_entropy(logits, labels).mean()
+    hits = (nnx.sigmoid(logits) > 0.5) == (labels > 0.5)
+    return loss, hits.mean()
+print(measure(model, x, jnp.ones(3)))
+""",
+            """\
+def loss_fn(net, v, labels):
+    logits = net(v)
+    return optax.sigmoid_binary_cross_entropy(logits, labels).mean(), logits
+@nnx.jit
+def train_step(net, v, labels):
+    (loss, logits), grads = nnx.value_and_grad(loss_fn, has_aux=True)(net, v, labels)
+    guesses = (jax.nn.sigmoid(logits) >= 0.5).astype(jnp.int32)
+    return loss, guesses, grads
+train_step(model, x, jnp.ones(3))
+""",
+            """\
+class Binary(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 1, rngs=rngs)
+
+    def __call__(self, v):
+        return self.fc(v).squeeze(-1)
+@nnx.jit
+def train_step(net, v, labels):
+    def loss_fn(net):
+        return optax.sigmoid_binary_cross_entropy(logits=net(v).reshape(-1), labels=labels).mean()
+    return nnx.grad(loss_fn)(net)
+def accuracy(net, v, labels):
+    out = net(v).ravel()
+    return ((out > 0) == labels).mean()
+net = Binary(nnx.Rngs(0))
+train_step(net, x[None], jnp.ones(1))
+print(accuracy(net, x[None], jnp.ones(1)))
+""",
+            """\
+class Binary(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 1, rngs=rngs)
+
+    def __call__(self, v, train=False):
+        out = self.fc(v).squeeze(-1)
+        return out if train else nnx.sigmoid(out)
+@nnx.jit
+def train_step(net, v, labels):
+    def loss_fn(net):
+        return optax.sigmoid_binary_cross_entropy(logits=net(v, train=True).reshape(-1), labels=labels).mean()
+    return nnx.grad(loss_fn)(net)
+def accuracy(net, v, labels):
+    out = net(v).ravel()
+    return (jnp.round(out) == labels).mean()
+net = Binary(nnx.Rngs(0))
+train_step(net, x[None], jnp.ones(1))
+print(accuracy(net, x[None], jnp.ones(1)))
+""",
+            """\
+def measure(net, v, labels):
+    logits = net(v)
+    loss = optax.sigmoid_binary_cross_entropy(logits, labels).mean()
+    return loss, (labels > 0.5).mean(), (jnp.abs(v) > 0.5).sum()
+print(measure(model, x, jnp.ones(3)))
+""",
+        ),
+    ),
+    "NNX660": Cases(
+        bad=(
+            """\
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+    def __call__(self, v):
+        b, t, c = v.shape
+        q, k, u = jnp.split(self.qkv(v), 3, axis=-1)
+        q = q.reshape(b, t, self.heads, c // self.heads).transpose(0, 2, 1, 3)
+        k = k.reshape(b, t, self.heads, c // self.heads).transpose(0, 2, 1, 3)
+        u = u.reshape(b, t, self.heads, c // self.heads).transpose(0, 2, 1, 3)
+        y = nnx.dot_product_attention(q, k, u)  # NNX660
+        return self.out(y.transpose(0, 2, 1, 3).reshape(b, t, c))
+print(Attention(8, 2, nnx.Rngs(0))(jnp.ones((1, 4, 8))).shape)
+""",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+    def __call__(self, v):
+        b, t, c = v.shape
+        qkv = self.qkv(v).reshape(b, t, 3, self.heads, c // self.heads)
+        q, k, u = jnp.transpose(qkv, (2, 0, 3, 1, 4))
+        y = jax.nn.dot_product_attention(q, k, u, is_causal=True)  # NNX660
+        return self.out(jnp.swapaxes(y, 1, 2).reshape(b, t, c))
+print(Attention(8, 2, nnx.Rngs(0))(jnp.ones((1, 4, 8))).shape)
+""",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+    def turned(self, v):
+        return v * jnp.cos(jnp.arange(v.shape[-2]))[:, None]
+    def __call__(self, v, q, k, u):
+        q, k = self.turned(q), self.turned(k)
+        y = jax.nn.dot_product_attention(query=q, key=k, value=u)  # NNX660
+        b, h, t, d = q.shape
+        return self.out(y.swapaxes(1, 2).reshape(b, t, h * d))
+""",
+            """\
+from einops import rearrange
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+    def __call__(self, v):
+        v = rearrange(self.qkv(v), "b t (c h k) -> k b h t c", k=3, h=self.heads)
+        q, k, u = v[0], v[1], v[2]
+        y = nnx.dot_product_attention(q, k, u)  # NNX660
+        return rearrange(y, "b h t c -> b t (h c)")
+""",
+        ),
+        clean=(
+            """\
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+    def __call__(self, v):
+        b, t, c = v.shape
+        q, k, u = jnp.split(self.qkv(v), 3, axis=-1)
+        q = q.reshape(b, t, self.heads, c // self.heads)
+        k = k.reshape(b, t, self.heads, c // self.heads)
+        u = u.reshape(b, t, self.heads, c // self.heads)
+        y = nnx.dot_product_attention(q, k, u)
+        return self.out(y.reshape(b, t, c))
+print(Attention(8, 2, nnx.Rngs(0))(jnp.ones((1, 4, 8))).shape)
+""",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+    def __call__(self, v):
+        b, t, c = v.shape
+        qkv = self.qkv(v).reshape(b, t, 3, self.heads, c // self.heads)
+        q, k, u = jnp.transpose(qkv, (2, 0, 1, 3, 4))
+        y = jax.nn.dot_product_attention(q, k, u, is_causal=True)
+        return self.out(y.reshape(b, t, c))
+print(Attention(8, 2, nnx.Rngs(0))(jnp.ones((1, 4, 8))).shape)
+""",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+    def __call__(self, v):
+        b, t, c = v.shape
+        q, k, u = jnp.split(self.qkv(v), 3, axis=-1)
+        q = q.reshape(b, t, self.heads, c // self.heads).transpose(0, 2, 1, 3)
+        k = k.reshape(b, t, self.heads, c // self.heads).transpose(0, 2, 1, 3)
+        u = u.reshape(b, t, self.heads, c // self.heads).transpose(0, 2, 1, 3)
+        y = nnx.dot_product_attention(*(z.swapaxes(1, 2) for z in (q, k, u))).swapaxes(1, 2)
+        return self.out(y.transpose(0, 2, 1, 3).reshape(b, t, c))
+print(Attention(8, 2, nnx.Rngs(0))(jnp.ones((1, 4, 8))).shape)
+""",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+    def __call__(self, v):
+        b, t, c = v.shape
+        q, k, u = jnp.split(self.qkv(v), 3, axis=-1)
+        q = q.reshape(b, t, self.heads, c // self.heads).transpose(0, 2, 1, 3)
+        k = k.reshape(b, t, self.heads, c // self.heads).transpose(0, 2, 1, 3)
+        u = u.reshape(b, t, self.heads, c // self.heads).transpose(0, 2, 1, 3)
+        y = jax.nn.dot_product_attention(q.swapaxes(1, 2), k.swapaxes(1, 2), u.swapaxes(1, 2)).swapaxes(1, 2)
+        return self.out(y.transpose(0, 2, 1, 3).reshape(b, t, c))
+print(Attention(8, 2, nnx.Rngs(0))(jnp.ones((1, 4, 8))).shape)
+""",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+    def turned(self, v):
+        return v * jnp.cos(jnp.arange(v.shape[-2]))[:, None]
+    def __call__(self, v, q, k, u):
+        q, k = self.turned(q), self.turned(k)
+        y = jax.nn.dot_product_attention(query=q, key=k, value=u)
+        b, h, t, d = q.shape
+        return self.out(y.reshape(b, t, h * d))
+""",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, dim, heads, rngs):
+        self.heads = heads
+        self.qkv = nnx.Linear(dim, 3 * dim, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+    def heads_of(self, v):
+        return v.reshape(*v.shape[:2], self.heads, -1)
+    def __call__(self, v):
+        q, k, u = (self.heads_of(z) for z in jnp.split(self.qkv(v), 3, axis=-1))
+        y = nnx.dot_product_attention(q, k, u)
+        per_head = y.transpose(0, 2, 1, 3)
+        return self.out(y.reshape(v.shape)), per_head
+print(Attention(8, 2, nnx.Rngs(0))(jnp.ones((1, 4, 8)))[1].shape)
+""",
+        ),
+    ),
     "NNX941": Cases(
         bad=(
             _marked(_STEPS, _SUM, "NNX941"),

@@ -900,6 +900,24 @@ slope = jax.value_and_grad(root)
         ),
         clean=(
             """\
+FORWARD, BACKWARD = 0, 1
+def grown(v, mode):
+    if mode == FORWARD:
+        return jax.lax.while_loop(lambda w: w < 10, lambda w: w * 2, v)
+    return jax.lax.fori_loop(0, 4, lambda i, w: w * 2, v)
+slope = jax.grad(grown)(1.0, BACKWARD)
+""",
+            """\
+class Solver:
+    def __init__(self, adaptive):
+        self.adaptive = adaptive
+    def solve(self, v):
+        if self.adaptive:
+            return jax.lax.while_loop(lambda w: w < 10, lambda w: w * 2, v)
+        return jax.lax.fori_loop(0, 4, lambda i, w: w * 2, v)
+slope = jax.grad(Solver(False).solve)(1.0)
+""",
+            """\
 class Equilibrium(nnx.Module):
     def __init__(self, rngs):
         self.inner = nnx.Linear(3, 3, rngs=rngs)
@@ -950,6 +968,44 @@ for family in ("laguerre", "jacobi"):
     ),
     "NNX873": Cases(
         bad=(
+            """\
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def weakened(v, factor):
+    return v
+def ahead(factor, v):  # NNX873
+    return v, None
+def back(factor, _, g):
+    return (factor * g,)
+weakened.defvjp(ahead, back)
+""",
+            """\
+@partial(jax.custom_vjp, nondiff_argnums=(1, 2))
+def kept(v, low, high):
+    return v
+def ahead(v, low, high):
+    return v, None
+def back(_, g):  # NNX873
+    return (jnp.clip(g, -1, 1),)
+kept.defvjp(ahead, back)
+""",
+            """\
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def power(v, n):
+    return v**n
+@power.defjvp
+def power_jvp(primals, tangents, n):  # NNX873
+    (v,), (t,) = primals, tangents
+    return power(v, n), n * v ** (n - 1) * t
+""",
+            """\
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def applied(f, v):
+    return f(v)
+@applied.defjvp
+def applied_jvp(primals, tangents):  # NNX873
+    (v,), (t,) = primals, tangents
+    return v, t
+""",
             """\
 def doubled(v):
     return v * 2
@@ -1073,6 +1129,59 @@ same.defvjp(ahead, back)
 """,
         ),
         clean=(
+            """\
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def weakened(v, factor):
+    return v
+def ahead(v, factor):
+    return v, None
+def back(factor, _, g):
+    return (factor * g,)
+weakened.defvjp(ahead, back)
+print(jax.grad(lambda v: weakened(v, 0.5).sum())(x))
+""",
+            """\
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def applied(f, v):
+    return f(v)
+def ahead(f, v):
+    return f(v), v
+def back(f, v, g):
+    return (g * jnp.ones_like(v),)
+applied.defvjp(ahead, back)
+print(jax.grad(lambda v: applied(jnp.sum, v))(x))
+""",
+            """\
+@partial(jax.custom_vjp, nondiff_argnums=(1, 2))
+def kept(v, low, high):
+    return v
+def ahead(v, *limits):
+    return v, None
+def back(*given):
+    return (jnp.clip(given[-1], given[0], given[1]),)
+kept.defvjp(ahead, back)
+print(jax.grad(lambda v: kept(v, -1.0, 1.0).sum())(x))
+""",
+            """\
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def power(v, n):
+    return v**n
+@power.defjvp
+def power_jvp(n, primals, tangents):
+    (v,), (t,) = primals, tangents
+    return power(v, n), n * v ** (n - 1) * t
+print(jax.grad(power)(2.0, 3))
+""",
+            """\
+@jax.custom_jvp
+def power(v, n):
+    return v**n
+@power.defjvp
+def power_jvp(primals, tangents):
+    (v, n), (t, _) = primals, tangents
+    return power(v, n), n * v ** (n - 1) * t
+print(jax.grad(power)(2.0, 3.0))
+""",
             """\
 def doubled(v):
     return v * 2

@@ -98,6 +98,31 @@ CASES: dict[str, Cases] = {
             "y = model(x)\nprint(y.view(1, -1), y.reshape(1, -1))  # NNX720\n",
         ),
         clean=(
+            """\
+class Ket:
+    __array_priority__ = 100
+    def __init__(self, data):
+        self.data = data
+    def __mul__(self, other):
+        return Ket(self.data * getattr(other, "data", other))
+    def __radd__(self, other):
+        return Ket(self.data + other)
+    __rmul__ = __mul__
+    def norm(self):
+        return jnp.linalg.norm(self.data)
+def shown(ket):
+    return (ket * jnp.ones(3)).norm(), (jnp.ones(3).sum() + ket).data
+print(shown(Ket(jnp.ones(3))))
+""",
+            """\
+class Box:
+    def __init__(self, data):
+        self.data = data
+    def __rtruediv__(self, other):
+        return Box(other / self.data)
+boxes = [Box(2.0), Box(3.0)]
+print([(jnp.ones(()) / box).data for box in boxes])
+""",
             "loss, grads = nnx.value_and_grad(lambda m: m(x).sum())(model)\nprint(optimizer.step, loss)\n",
             "model.eval()\nprint(model(x).reshape(1, -1)[..., None].size)\nmodel.train()\n",
             "model.kernel = nnx.Param(jnp.ones((3, 3)))\nprint(model.kernel[...])\n",
@@ -383,6 +408,9 @@ for leaf in leaves:
         ),
         clean=(
             _ORBAX + "def save(folder):\n    manager = ocp.CheckpointManager(folder)\n"
+            "    try:\n        manager.save(1, args=ocp.args.StandardSave(nnx.state(model)))\n"
+            "    except TypeError:\n        manager.save(1, nnx.state(model))\n",
+            _ORBAX + "def save(folder):\n    manager = ocp.CheckpointManager(folder)\n"
             "    manager.save(1, args=ocp.args.StandardSave(nnx.state(model)))\n",
             _ORBAX + "def save(folder):\n    manager = ocp.CheckpointManager(folder, ocp.PyTreeCheckpointer())\n"
             "    manager.save(1, nnx.state(model))\n",
@@ -504,8 +532,6 @@ def run(path):
 """,
             _RESTORE + "    nnx.update(model, c.restore(path))  # NNX728\n",
             _RESTORE + "    raw = c.restore(path)\n    nnx.update(model, raw)  # NNX728\n",
-            _RESTORE + "    graphdef, _ = nnx.split(model)\n"
-            "    return nnx.merge(graphdef, c.restore(path))  # NNX728\n",
             _ORBAX + "tx = optax.adam(1e-3)\ndef step(grads, opt, params):\n"
             "    return tx.update(grads, opt, params)\n"
             "def main(path, params, grads, old):\n    c = ocp.StandardCheckpointer()\n"
@@ -513,6 +539,25 @@ def run(path):
             "    return step(grads, state['opt'], state['params'])\n",
         ),
         clean=(
+            _RESTORE + "    graphdef, _ = nnx.split(model)\n    return nnx.merge(graphdef, c.restore(path))\n",
+            """\
+import tempfile
+import orbax.checkpoint as ocp
+class MLP(nnx.Module):
+    def __call__(self, v):
+        return self.layers(v)
+    def __init__(self, rngs):
+        self.layers = nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.relu)
+def run(path):
+    first = MLP(nnx.Rngs(0))
+    graphdef, state = nnx.split(first)
+    with ocp.StandardCheckpointer() as c:
+        c.save(path, state)
+        c.wait_until_finished()
+        second = nnx.merge(graphdef, c.restore(path))
+    assert (second(x) == first(x)).all()
+run(tempfile.mkdtemp() + '/m')
+""",
             """\
 import tempfile
 import orbax.checkpoint as ocp
@@ -925,6 +970,14 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
             "def doubled(leaf, scale=None):\n    return 2 * leaf if scale is None else scale * leaf\n"
             "print(jax.tree.map(doubled, {'w': x}))\n",
             "pairs = list(map(lambda one: 0.0 if one is None else one, [1.0, None]))\nprint(pairs)\n",
+            # nothing puts None there
+            "def cleaned(params):\n    grads = jax.grad(lambda p: p['w'].sum())(params)\n"
+            "    return jax.tree.map(lambda g, p: g if g is not None else jnp.zeros_like(p), grads, params)\n"
+            "print(cleaned({'w': x}))\n",
+            "specs = nnx.get_partition_spec(nnx.state(model))\n"
+            "print(jax.tree.map(lambda s: 'all' if s is None else str(s), specs))\n",
+            "def pulled(v):\n    _, pull = jax.vjp(jnp.sin, v)\n    (back,) = pull(v)\n"
+            "    return jax.tree.map(lambda g: 0.0 if g is None else g, back)\nprint(pulled(x))\n",
         ),
     ),
     "NNX995": Cases(

@@ -82,8 +82,82 @@ first, second = jax.random.split(0)  # NNX874
             "def draw():\n    keys = jax.random.split(key, 3)\n    return jax.random.uniform(keys)  # NNX874\n",
             "v = jax.random.bernoulli(jax.random.split(key))  # NNX874\n",
             "w = jnp.ones(3) / 3\ni = jax.random.choice(key, 3, (2,), w)  # NNX874\n",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Conv(1, 4, (3, 3), rngs=rngs)
+        self.two = nnx.Conv(4, 4, (3, 3), rngs=rngs)
+    def features(self, v):
+        v = nnx.max_pool(nnx.relu(self.one(v)), window_shape=(2, 2))  # NNX874
+        return nnx.max_pool(nnx.relu(self.two(v)), window_shape=(2, 2))  # NNX874
+    def __call__(self, v):
+        return self.features(v).mean(axis=(1, 2))
+""",
+            """\
+def build(rngs):
+    return nnx.Sequential(
+        nnx.Conv(1, 4, (3, 3), rngs=rngs),
+        functools.partial(nnx.max_pool, window_shape=(2, 2)),  # NNX874
+        nnx.Conv(4, 4, (3, 3), rngs=rngs),
+        functools.partial(nnx.max_pool, window_shape=(2, 2)),  # NNX874
+    )
+""",
+            """\
+def encode(convs, v):
+    for conv in convs:
+        v = nnx.max_pool(nnx.relu(conv(v)), (2, 2))  # NNX874
+    return v
+""",
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Conv(1, 4, (3, 3), rngs=rngs)
+        self.two = nnx.Conv(4, 4, (3, 3), rngs=rngs)
+    def features(self, v):
+        v = nnx.max_pool(nnx.relu(self.one(v)), window_shape=(2, 2), strides=(2, 2))
+        return nnx.max_pool(nnx.relu(self.two(v)), window_shape=(2, 2), strides=(2, 2))
+    def __call__(self, v):
+        return self.features(v).mean(axis=(1, 2))
+""",
+            """\
+def build(rngs):
+    return nnx.Sequential(
+        nnx.Conv(1, 4, (3, 3), rngs=rngs),
+        functools.partial(nnx.max_pool, window_shape=(2, 2), strides=(2, 2)),
+        nnx.Conv(4, 4, (3, 3), rngs=rngs),
+        functools.partial(nnx.max_pool, window_shape=(2, 2), strides=(2, 2)),
+    )
+""",
+            """\
+def encode(convs, v):
+    for conv in convs:
+        v = nnx.max_pool(nnx.relu(conv(v)), (3, 3))
+    return v
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Conv(1, 4, (3, 3), rngs=rngs)
+        self.two = nnx.Conv(4, 4, (3, 3), rngs=rngs)
+    def features(self, v):
+        v = nnx.max_pool(nnx.relu(self.one(v)), window_shape=(3, 3), padding="SAME")
+        return nnx.max_pool(nnx.relu(self.two(v)), window_shape=(3, 3), padding="SAME")
+    def __call__(self, v):
+        return self.features(v).mean(axis=(1, 2))
+""",
+            """\
+def dilated(v, rounds):
+    for _ in range(rounds):
+        v = nnx.max_pool(v, (2, 2))
+    return v
+""",
+            """\
+def halved(v):
+    return nnx.max_pool(v, (2, 2))
+small = halved(jnp.ones((1, 2, 2, 1)))
+""",
             """\
 def adapted(din, dout, lora_rank, rngs):
     return nnx.LoRA(in_features=din, lora_rank=lora_rank, out_features=dout, rngs=rngs)
@@ -683,6 +757,29 @@ applied(jax.nn.relu, x)  # NNX879
             "    a: jax.Array\n    name: str\n@jit\ndef g(s):\n    return s.a\ng(S(x, 'one'))  # NNX879\n",
         ),
         clean=(
+            # functions of the project and partials may make a field structure
+            """\
+import flax.struct
+def static(default=None):
+    return flax.struct.field(pytree_node=False, default=default)
+@flax.struct.dataclass
+class Manager:
+    weights: dict
+    method: str = static("__call__")
+@jax.jit
+def step(manager, v):
+    return v + manager.weights["w"]
+print(step(Manager({"w": x}, method="init"), x))
+""",
+            """\
+import flax.struct
+structure = partial(flax.struct.field, pytree_node=False)
+@flax.struct.dataclass
+class Manager:
+    weights: dict
+    method: str = structure(default="__call__")
+print(jax.jit(lambda manager: manager.weights["w"])(Manager({"w": x})))
+""",
             """\
 @partial(jax.jit, static_argnums=0)
 def applied(activation, v):

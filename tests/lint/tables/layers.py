@@ -592,8 +592,97 @@ def step(x, state, rngs):
             "both = nnx.Bidirectional(nnx.RNN(nnx.GRUCell(3, 3, rngs=nnx.Rngs(7))),"
             " nnx.RNN(nnx.GRUCell(3, 3, rngs=nnx.Rngs(8))))\n"
             "v = jnp.ones((2, 5, 3))\nprint(both(v, seq_lengths=jnp.array([5, 2]))[:, -1].shape)  # NNX713\n",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.LSTMCell(3, 4, rngs=rngs), return_carry=True)
+
+    def __call__(self, v):
+        (h_n, c_n), outputs = self.rnn(v)  # NNX713
+        return h_n
+print(Encoder(nnx.Rngs(0))(jnp.ones((1, 2, 3))).shape)
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.OptimizedLSTMCell(3, 4, rngs=rngs)
+        self.out = nnx.Linear(4, 3, rngs=rngs)
+
+    def __call__(self, v, hidden, cell):
+        found = []
+        for _ in range(3):
+            (hidden, cell), _ = self.cell((hidden, cell), v)  # NNX713
+            v = self.out(hidden)
+            found.append(v)
+        return jnp.stack(found)
+print(Decoder(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.zeros((1, 4)), jnp.zeros((1, 4))).shape)
+""",
         ),
         clean=(
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.LSTMCell(3, 4, rngs=rngs), return_carry=True)
+
+    def __call__(self, v):
+        (c_n, h_n), outputs = self.rnn(v)
+        return h_n
+print(Encoder(nnx.Rngs(0))(jnp.ones((1, 2, 3))).shape)
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.OptimizedLSTMCell(3, 4, rngs=rngs)
+        self.out = nnx.Linear(4, 3, rngs=rngs)
+
+    def __call__(self, v, hidden, cell):
+        found = []
+        for _ in range(3):
+            (hidden, cell), v4 = self.cell((hidden, cell), v)
+            v = self.out(v4)
+            found.append(v)
+        return jnp.stack(found)
+print(Decoder(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.zeros((1, 4)), jnp.zeros((1, 4))).shape)
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.LSTMCell(3, 4, rngs=rngs), return_carry=True)
+
+    def __call__(self, v):
+        (h_n, c_n), outputs = self.rnn(v)
+        return outputs, (h_n, c_n)
+print(Encoder(nnx.Rngs(0))(jnp.ones((1, 2, 3)))[0].shape)
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.LSTMCell(3, 4, rngs=rngs), return_carry=True)
+
+    def __call__(self, v):
+        (h_n, c_n), outputs = self.rnn(v)
+        return jnp.concatenate([h_n, c_n], axis=-1)
+print(Encoder(nnx.Rngs(0))(jnp.ones((1, 2, 3))).shape)
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.LSTMCell(3, 4, rngs=rngs), return_carry=True)
+
+    def __call__(self, v):
+        (first, second), outputs = self.rnn(v)
+        return first
+print(Encoder(nnx.Rngs(0))(jnp.ones((1, 2, 3))).shape)
+""",
+            """\
+class Own(nnx.Module):
+    def __call__(self, carry, v):
+        h, c = carry
+        return (h + v, c - v), v
+cell = Own()
+(h, c), y = cell((x, x), x)
+print(h)
+""",
             _TAGGER + "    def __call__(self, v, lengths):\n        hs = self.rnn(v)\n"
             "        last = jnp.take_along_axis(hs, (lengths - 1)[:, None, None], axis=1)[:, 0]\n"
             "        return self.out(last)\n" + _TAGGED,

@@ -741,6 +741,33 @@ print(advantages(x, x, x, jnp.zeros(3), 0.9, 0.8))
     "NNX931": Cases(
         bad=(
             """\
+def step(running, r):
+    running = r + 0.9 * running
+    return running, running
+def returns_to_go(rewards):
+    _, out = jax.lax.scan(step, 0.0, rewards, reverse=True)
+    out = jnp.flip(out, axis=0)  # NNX931
+    return out - out.mean()
+print(returns_to_go(x))
+""",
+            """\
+def step(running, r):
+    running = r + 0.9 * running
+    return running, running
+def returns_to_go(rewards):
+    return jax.lax.scan(step, 0.0, rewards, reverse=True)[1][::-1]  # NNX931
+print(returns_to_go(x))
+""",
+            """\
+def returns_to_go(rewards):
+    def step(running, r):
+        running = r + 0.9 * running
+        return running, (running, r)
+    _, (sums, seen) = jax.lax.scan(step, 0.0, rewards, reverse=True)
+    return sums[::-1], seen  # NNX931
+print(returns_to_go(x))
+""",
+            """\
 def returns_to_go(rewards, gamma=0.99):
     def step(running, r):
         running = r + gamma * running
@@ -826,6 +853,36 @@ class Agent:
             "print(rewards_to_go(np.ones(3)))\n",
         ),
         clean=(
+            """\
+def step(running, r):
+    running = r + 0.9 * running
+    return running, running
+def returns_to_go(rewards):
+    _, out = jax.lax.scan(step, 0.0, rewards, reverse=True)
+    total = out
+    out = rewards * 2
+    out = out[::-1]
+    return out, total
+print(returns_to_go(x))
+""",
+            """\
+def step(running, r):
+    running = r + 0.9 * running
+    return running, running
+def sums_so_far(rewards):
+    return jax.lax.scan(step, 0.0, rewards, reverse=True)[1], jax.lax.scan(step, 0.0, rewards[::-1])[1][::-1]
+print(sums_so_far(x))
+""",
+            """\
+def returns_to_go(rewards):
+    def step(running, r):
+        running = r + 0.9 * running
+        return running, (running, r)
+    _, (sums, seen) = jax.lax.scan(step, 0.0, rewards, reverse=True)
+    every = jnp.stack([sums, seen], axis=1)
+    return jnp.flip(every, axis=1), sums[0]
+print(returns_to_go(x))
+""",
             """\
 def mc_returns(distances, gamma):
     steps = jnp.arange(2, -1, -1)

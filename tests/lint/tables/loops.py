@@ -462,6 +462,18 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
         ),
         clean=(
             """\
+def none(c, b):
+    return jnp.zeros(c.shape[0]), jnp.array(False)
+def part(c):
+    return jnp.zeros_like(c)
+def some(c, b):
+    return part(c), jnp.array(True)
+def solve(c, b):
+    return jax.lax.cond(b[0] > 0, none, some, c, b)
+batch = jax.jit(jax.vmap(solve))
+print(batch(jnp.ones((5, 3)), jnp.ones((5, 2))))
+""",
+            """\
 def wider(v):
     return jax.lax.scan(lambda c, s: (jnp.stack([c, c]), c), 0.0, v)
 try:

@@ -347,6 +347,62 @@ y = Translate()(jnp.ones((3, 4, 4)), key)
     ),
     "NNX856": Cases(
         bad=(
+            """\
+def kept(given, steps):
+    noise = jnp.sin(given)
+    first = noise
+    step = jax.jit(lambda i, noise: noise + i, donate_argnames=["noise"])
+    for i in range(steps):
+        noise = step(i, noise)
+    return noise - first  # NNX856
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+params = {"w": jnp.zeros(3)}
+state = {"params": params, "ema": params}
+for one in (1.0, 2.0):
+    state = step(state, one)  # NNX856
+""",
+            """\
+from typing import Any, NamedTuple
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+class State(NamedTuple):
+    params: Any
+    target: Any
+def begun():
+    params = {"w": jnp.zeros(3)}
+    return State(params=params, target=params)
+state = step(begun(), 1.0)
+first = begun()
+first = step(first, 1.0)  # NNX856
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+class Trainer:
+    def __init__(self):
+        weights = jax.random.normal(key, (3,))
+        self.state = {"average": weights, "now": weights}
+    def run(self):
+        self.state = step(self.state, 1.0)  # NNX856
+""",
+            """\
+from typing import Any
+from flax.training.train_state import TrainState
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+class Own(TrainState):
+    target_params: Any = None
+params = {"w": jnp.zeros(3)}
+state = Own.create(apply_fn=model, params=params, target_params=params, tx=optax.sgd(0.1))
+state = step(state, 1.0)  # NNX856
+""",
             _STATE
             + """\
 state = create(key)
@@ -595,6 +651,109 @@ Trainer().fit()
 """,
         ),
         clean=(
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+params = {"w": np.zeros(3, np.float32)}
+state = {"params": params, "ema": params}
+state = step(state, 1.0)
+print(state)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+params = jax.device_get({"w": jnp.zeros(3)})
+state = {"params": params, "ema": params}
+state = step(state, 1.0)
+print(state)
+""",
+            # another name for what the last call gave
+            """\
+def sampled(noise, steps):
+    step = jax.jit(lambda i, noise: noise + i, donate_argnames=["noise"])
+    for i in range(steps):
+        noise = step(i, noise)
+    result = noise
+    return jax.tree.map(lambda one: one * 2, result)
+print(sampled(jnp.ones(3), 3))
+""",
+            """\
+class Sampler:
+    def __call__(self, given, steps):
+        noise = jnp.sin(given)
+        step = jax.jit(lambda i, noise: self.step(i, noise), donate_argnames="noise")
+        for i in range(steps):
+            noise = step(i, noise)
+        result = noise
+        shown = result
+        return shown + result
+    def step(self, i, noise):
+        return noise - i
+print(Sampler()(x, 2))
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+params = {"w": jnp.zeros(3)}
+state = {"params": params, "ema": jax.tree.map(jnp.copy, params)}
+for one in (1.0, 2.0):
+    state = step(state, one)
+print(state)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+params = {"w": jnp.zeros(3)}
+state = {"params": params, "ema": params}
+state["ema"] = jax.tree.map(jnp.copy, params)
+state = step(state, 1.0)
+print(state)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+params = {"w": jnp.zeros(3)}
+state = {"params": params, "ema": params}
+state = jax.tree.map(jnp.copy, state)
+state = step(state, 1.0)
+print(state)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+@jax.jit
+def begun(key):
+    params = jax.random.normal(key, (3,))
+    return {"params": params, "ema": params}
+state = step(begun(key), 1.0)
+later = begun(key)
+later = step(later, 1.0)
+print(state, later)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+number = 0.0
+state = {"first": number, "last": number, "v": jnp.zeros(3)}
+state = step(state, 1.0)
+print(state)
+""",
+            """\
+@jax.jit
+def step(state, v):
+    return jax.tree.map(lambda one: one + v, state)
+params = {"w": jnp.zeros(3)}
+state = {"params": params, "ema": params}
+state = step(state, 1.0)
+print(state)
+""",
             """\
 @partial(jax.jit, donate_argnums=0)
 def fill(loaded):
@@ -2141,6 +2300,19 @@ def loss(net, labels):
     "NNX870": Cases(
         bad=(
             """\
+def shares(v, eps=1e-8):
+    total = v.sum()
+    return jnp.where(total > eps, v / total, 0.0).sum()  # NNX870
+slope = jax.grad(shares)(x)
+""",
+            """\
+TINY = 1e-12
+def directions(v):
+    length = jnp.sum(v * v)
+    return jnp.where(length < TINY, 0.0, v / length).sum()  # NNX870
+slope = jax.grad(directions)(x)
+""",
+            """\
 def logs(v):
     return jax.lax.select(v > 0, jnp.log(v), jnp.zeros_like(v))  # NNX870
 def loss(params):
@@ -2201,8 +2373,119 @@ def loss(w, n):
 g = jax.grad(loss)(x, x)
 """,
             "g = jax.grad(lambda v: jnp.where(jnp.abs(v) < 1, jnp.arccos(v), 0.0).sum())(x)  # NNX870\n",
+            """\
+class Radius(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, v):
+        total = jnp.sum(self.fc(v) ** 2, axis=-1)
+        return jnp.where(total > 0, jnp.sqrt(total), 0.0)  # NNX870
+@nnx.jit
+def step(net, v):
+    def loss_fn(net):
+        return net(v).sum()
+    return nnx.grad(loss_fn)(net)
+step(Radius(nnx.Rngs(0)), x)
+""",
+            """\
+class Radius(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+
+    def lengths(self, v):
+        out = self.fc(v)
+        return jnp.where(out > 0, jnp.sqrt(out), 0.0)  # NNX870
+net = Radius(nnx.Rngs(0))
+g = nnx.grad(lambda m: m.lengths(x).sum())(net)
+""",
         ),
         clean=(
+            """\
+_FLOOR = 1e-25
+def size(volume, number, cut, scale):
+    kept = jnp.maximum(volume, _FLOOR)
+    raw = (kept / jnp.maximum(number, 1.0)) ** 0.5
+    return jnp.where(raw > 0.1, scale * (cut / raw) ** 3, volume)
+slope = jax.grad(lambda v: size(v, 2.0, 0.1, v))(1.0)
+""",
+            """\
+def capped(mass, rate, low):
+    share = mass / 2.0
+    return jnp.where(share < low, mass / low, rate)
+slope = jax.grad(lambda v: capped(v, v, 0.5))(1.0)
+""",
+            """\
+def misfit(v, fields):
+    total = jnp.array(0.0)
+    weight = 0.0
+    for field in fields:
+        if field is None:
+            continue
+        total = total + 2.0 * (v - field) ** 2
+        weight = weight + 2.0
+    return jnp.where(weight > 0, total / weight + v, 1e6)
+slope = jax.grad(misfit)(1.0, [1.0, None])
+""",
+            """\
+def solved(v, rounds):
+    residuals = []
+    for _ in range(rounds):
+        before = v
+        v = 0.5 * v + 0.1
+        residual = jnp.linalg.norm(v - before) / (jnp.linalg.norm(v) + 1e-30)
+        residuals.append(residual)
+    return dict(v=v, residual_history=jnp.asarray(residuals))
+slope = jax.grad(lambda v: solved(v, 2)["v"].sum())(x)
+""",
+            """\
+class Radius(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, v):
+        total = jnp.sum(self.fc(v) ** 2, axis=-1)
+        safe = jnp.where(total > 0, total, 1.0)
+        return jnp.where(total > 0, jnp.sqrt(safe), 0.0)
+@nnx.jit
+def step(net, v):
+    def loss_fn(net):
+        return net(v).sum()
+    return nnx.grad(loss_fn)(net)
+step(Radius(nnx.Rngs(0)), x)
+""",
+            """\
+class Radius(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, v):
+        return self.fc(v)
+
+    def report(self, v):
+        out = self.fc(v)
+        return jnp.where(out > 0, jnp.sqrt(out), 0.0)
+@nnx.jit
+def step(net, v):
+    def loss_fn(net):
+        return net(v).sum()
+    return nnx.grad(loss_fn)(net)
+net = Radius(nnx.Rngs(0))
+step(net, x)
+print(net.report(x))
+""",
+            """\
+class Weighted(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, v, lengths):
+        inverse = jnp.where(lengths > 0, 1.0 / lengths, 0.0)
+        return self.fc(v) * inverse
+def loss_fn(net, v, lengths):
+    return net(v, lengths).sum()
+g = nnx.grad(loss_fn)(Weighted(nnx.Rngs(0)), x, jnp.zeros(3))
+""",
             """\
 def step(v):
     norm = jnp.max(jnp.abs(v))

@@ -26,6 +26,36 @@ class Filter:
         return jax.lax.fori_loop(0, 3, lambda i, w: self.gain * w, v)  # NNX807
 """
 
+# an object that makes its parameters while a flag is set, and hands them out in compiled code
+_STORE = """\
+class Params:
+    def __init__(self):
+        self.params, self.initializing = {}, False
+    def get(self, name, shape, initializer):
+        if self.initializing:
+            self.params[name] = initializer(shape)
+        return self.params[name]
+    def setup(self, function, *args):
+        self.initializing = True
+        function(*args)
+        self.initializing = False
+        return dict(self.params)
+    def pure(self, function):
+        def run(params, *args):
+            self.params = params
+            result = function(*args)
+            self.params = None
+            return result
+        return run
+"""
+_FORWARD = """\
+store = Params()
+def forward(v):
+    return v @ store.get("w", (3, 2), drawn)
+params = store.setup(forward, x)
+print(jax.jit(store.pure(forward))(params, x).shape)
+"""
+
 CASES = {
     "NNX801": Cases(
         bad=(
@@ -552,6 +582,9 @@ y = main(x)
     ),
     "NNX804": Cases(
         bad=(
+            "state = jax.random.key(1)\ndef drawn(shape):\n    global state\n"
+            "    state, sub = jax.random.split(state)  # NNX804\n    return jax.random.normal(sub, shape)\n"
+            "def forward(v):\n    return v @ drawn((3, 2))\njax.jit(forward)(x)\n",
             """\
 class Solver:
     def __init__(self):
@@ -647,6 +680,9 @@ class Trainer:
 """,
         ),
         clean=(
+            # the initializer runs while the flag is set
+            _STORE + "state = jax.random.key(1)\ndef drawn(shape):\n    global state\n"
+            "    state, sub = jax.random.split(state)\n    return jax.random.normal(sub, shape)\n" + _FORWARD,
             """\
 class Solver:
     def __init__(self):
@@ -911,6 +947,30 @@ def f(x):
 """.replace("def f(x):\n", "def f(x):\n    global losses\n"),
         ),
         clean=(
+            # another method of the same compilation empties it
+            """\
+class Layers:
+    def __init__(self):
+        self.params = None
+    def begin(self):
+        self.params = {}
+    def spread(self, params):
+        for name, value in params.items():
+            self.params[name] = value
+    def end(self):
+        self.params = None
+    def forward(self, v):
+        return v * self.params["w"]
+    def pure(self):
+        def run(params, v):
+            self.begin()
+            self.spread(params)
+            result = self.forward(v)
+            self.end()
+            return result
+        return run
+print(jax.jit(Layers().pure())({"w": x}, x))
+""",
             """\
 settings = {'period': 2.0}
 def kernel(theta, given):
@@ -1089,6 +1149,21 @@ def f(x):
 """,
         ),
         clean=(
+            # the initializer runs while the flag is set
+            _STORE + "def drawn(shape):\n    return np.random.normal(size=shape)\n" + _FORWARD,
+            # a seed of another kind than those that callers give
+            """\
+def as_key(seed):
+    if seed is None:
+        return jax.random.key(0)
+    if isinstance(seed, int):
+        return jax.random.key(seed)
+    return jax.random.key(np.random.SeedSequence().entropy % 1000)
+@jax.jit
+def noisy(v, seed=None):
+    return v + jax.random.normal(as_key(seed), v.shape)
+print(noisy(x))
+""",
             """\
 @jax.jit
 def train(x):

@@ -95,6 +95,58 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def body(i, state):
+    rng, total = state
+    part, rng = jax.random.split(rng)
+    noise = jax.random.uniform(rng)  # NNX830
+    return rng, total + noise
+jax.lax.fori_loop(0, 3, body, (key, jnp.zeros(())))
+""",
+            """\
+def traced_and_used(function):
+    a = jax.random.uniform(key, (4,))
+    b = jax.random.uniform(key, (4,))  # NNX830
+    print(jax.make_jaxpr(function)(a, b))
+    return a + b
+""",
+            """\
+def kept(keys):
+    return jax.vmap(jax.random.normal)(keys)
+def run(key):
+    keys = jax.random.split(key, 4)
+    return kept(keys) + jax.random.normal(key, (4,))  # NNX830
+""",
+            """\
+def init_actor(key, n):
+    return jax.random.normal(key, (n,))
+def init_critic(key, n):
+    return jax.random.normal(key, (n,))
+def compare_agents(key, n):
+    w_actor = init_actor(key, n)
+    w_critic = init_critic(key, n)  # NNX830
+    return w_actor, w_critic
+""",
+            """\
+def gen_data(key, n):
+    return jax.random.normal(key, (n, 3))
+def fit(key, data):
+    begin = time.time()
+    weights = jax.random.normal(key, (3,))
+    for _ in range(3):
+        weights = weights - 0.1 * (data @ weights) @ data
+    return weights, time.time() - begin
+data = gen_data(key, 5)
+weights, seconds = fit(key, data)  # NNX830
+""",
+            """\
+def noise(key, v):
+    return jax.random.normal(key, v.shape)
+def difference(v, key):
+    one = noise(key, v)
+    two = noise(key, 2 * v)  # NNX830
+    return one - two
+""",
+            """\
 def noisy_feet(feet, key):
     noisy = feet.at[0].add(jax.random.uniform(key, ()))
     noisy = noisy.at[1].add(jax.random.uniform(key, ()))  # NNX830
@@ -332,6 +384,172 @@ class Agent:
 """,
         ),
         clean=(
+            # what is drawn from the one part goes on beside the other part
+            """\
+def body(state):
+    rng, _ = state
+    rng, part = jax.random.split(rng)
+    goal = jax.random.uniform(part, (2,))
+    return rng, goal
+print(jax.lax.while_loop(lambda state: state[1][0] > 0.5, body, (key, jnp.ones(2))))
+""",
+            """\
+def body(i, state):
+    key, _ = state
+    key, part = jax.random.split(key)
+    return key, jax.random.uniform(part, (2,))
+def scanned(state, v):
+    key, total = state
+    new, part = jax.random.split(key)
+    noise = jax.random.normal(part, v.shape)
+    return (new, noise), total
+print(jax.lax.fori_loop(0, 3, body, (key, jnp.ones(2))))
+print(jax.lax.scan(scanned, (key, jnp.zeros(())), jnp.ones(3)))
+""",
+            # the parts are counted
+            """\
+def begun(keys):
+    return jnp.zeros((len(keys), 2)), jnp.zeros(keys.shape, jnp.int32)
+def run(key):
+    for _ in range(3):
+        key, part = jax.random.split(key)
+        keys = jax.random.split(part, 4)
+        carry = begun(keys)
+        print(carry[0] + jax.random.normal(part, (4, 2)))
+run(key)
+""",
+            # the device is waited for
+            """\
+for _ in range(3):
+    print(jax.jit(jnp.sum)(x))
+    jax.random.normal(key, ()).block_until_ready()
+""",
+            # only the shapes count
+            """\
+def graph_of(function, *xs):
+    graph = jax.make_jaxpr(function)(*xs)
+    print(xs[0].shape)
+    return graph
+def made():
+    key = jax.random.key(7)
+    a = jax.random.uniform(key, (4,))
+    b = jax.random.uniform(key, (4,))
+    xs = (a, 2 * b)
+    return graph_of(lambda u, v: u * v, *xs)
+print(made())
+""",
+            """\
+def plot_performance(function, inputs):
+    for one in inputs:
+        print(function(*one).shape)
+sizes, inputs = (4, 8), []
+for size in sizes:
+    a = jax.random.normal(key, (size,))
+    b = jax.random.normal(key, (size, 2))
+    pair = (a, b)
+    inputs.append(pair)
+inputs = jax.device_put(inputs)
+plot_performance(lambda u, v: u @ v, inputs)
+""",
+            """\
+def cost():
+    u = jax.random.normal(key, (4,))
+    v = jax.random.normal(key, (4,))
+    return jax.jit(jnp.dot).lower(u, v).as_text()
+print(len(cost()))
+""",
+            # the one key goes into masks, the other into noise
+            """\
+import flax.linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dropout(0.5, deterministic=False)(nn.Dense(3)(v))
+net = Net()
+weights = net.init({"params": key, "dropout": key}, x)
+def encoded(weights, v, rng):
+    def project(h):
+        options = {}
+        part, _ = jax.random.split(rng)
+        options["rngs"] = {"dropout": part}
+        return net.apply(weights, h, **options)
+    return project(v)
+def sampled(rng, v):
+    rng, part = jax.random.split(rng)
+    return v + jax.random.normal(part, v.shape)
+def step(weights, rng):
+    h = encoded(weights, x, rng)
+    return sampled(rng, h)
+print(step(weights, jax.random.key(3)))
+""",
+            # no model here draws
+            """\
+import flax.linen as nn
+net = nn.Dense(3)
+weights = net.init(key, x)
+for _ in range(3):
+    print(net.apply(weights, x, rngs={"noise": key}))
+""",
+            """\
+def sampler_plain(key, n):
+    return jax.random.normal(key, (n,))
+def sampler_guided(key, n):
+    return 1.0 + 2.0 * jax.random.normal(key, (n,))
+def compare_histograms(key, number):
+    x_plain = sampler_plain(key, number)
+    x_guided = sampler_guided(key, number)
+    return x_plain.mean(), x_guided.mean()
+print(compare_histograms(key, 5))
+""",
+            """\
+def rollout(v, key):
+    return (v + jax.random.normal(key, v.shape)).sum(), v
+def slope(v, key, eps=1e-3):
+    high, _ = rollout(v + eps, key)
+    low, _ = rollout(v - eps, key)
+    return (high - low) / (2 * eps)
+print(slope(x, key))
+""",
+            """\
+def propose(key, v, scale):
+    return jax.random.uniform(key) < scale, v
+def pair(key, v):
+    # SAME KEY! Do not change this, or the pair is not coupled.
+    yes, one = propose(key, v, 0.5)
+    also, two = propose(key, 2 * v, 0.7)
+    return yes & also, one, two
+print(pair(key, x)[0])
+""",
+            """\
+def first_marginal(k, v):
+    return v + jax.random.exponential(k)
+def second_marginal(k, v):
+    return v - jax.random.exponential(k)
+def coupled_exponentials(key, v):
+    def otherwise(k):
+        return first_marginal(k, v), second_marginal(k, 2 * v)
+    return otherwise(key)
+print(coupled_exponentials(key, 1.0))
+""",
+            """\
+def gen_data(key, n):
+    return jax.random.normal(key, (n, 3))
+def sampler(key, data):
+    return data + jax.random.normal(key, data.shape)
+def run_samplers(key, data):
+    begin = time.time()
+    sampler(key, data).block_until_ready()
+    end = time.time()
+    one = end - begin
+    begin = time.time()
+    sampler(key, 2 * data).block_until_ready()
+    end = time.time()
+    two = end - begin
+    return [one, two]
+data = gen_data(key, 5)
+running_times = run_samplers(key, data)
+np.savetxt("/dev/null", running_times)
+""",
             """\
 def smooth(key, n, trig=False):
     first = np.array(jax.random.normal(key, (n,)))
@@ -1062,6 +1280,16 @@ else:
     "NNX832": Cases(
         bad=(
             """\
+def noisy_loss(v):
+    noise = jax.random.normal(jax.random.key(1), (3,))  # NNX832
+    return ((v + noise) ** 2).sum()
+@jax.jit
+def step(v):
+    return v - 0.1 * jax.grad(noisy_loss)(v)
+for _ in range(3):
+    x = step(x)
+""",
+            """\
 SEED = 7
 class Noisy(nnx.Module):
     def __init__(self, rngs):
@@ -1106,6 +1334,19 @@ def step(drop, x):
 """,
         ),
         clean=(
+            """\
+def sampled(key):
+    return jax.random.normal(key, (3,))
+def compute_loss(v):
+    one_prior = sampled(jax.random.key(1))
+    two_prior = jax.random.normal(jax.random.key(2), (3,))
+    return ((v - one_prior) ** 2 + (v - two_prior) ** 2).sum()
+@jax.jit
+def step(v):
+    return v - 0.1 * jax.grad(compute_loss)(v)
+for _ in range(3):
+    x = step(x)
+""",
             """\
 @jax.jit
 def one_step_noise(params, v):
@@ -1682,8 +1923,49 @@ def draw(key, xs, ys):
             "    labels = labels[order]\n"
             "    return (features[:2], labels[:2]), (features[2:], labels[2:])\n"
             "print(split(np.ones((4, 2)), np.arange(4)))\n",
+            """\
+def shuffled(images, labels, key):
+    first, second = jax.random.split(key)
+    return jax.random.permutation(first, images), jax.random.permutation(second, labels)  # NNX971
+""",
+            """\
+def epoch(step, key, xs, ys):
+    k1, k2 = jax.random.split(key)
+    return step(jax.random.permutation(k1, xs), jax.random.permutation(k2, ys))  # NNX971
+""",
+            """\
+def shuffled(x, y, key):
+    kx, ky = jax.random.split(key)
+    x, y = jax.random.permutation(kx, x), jax.random.permutation(ky, y)  # NNX971
+    return x, y
+points = jnp.linspace(-1.0, 1.0, 8)
+xs, ys = shuffled(points, 3.0 * points, key)
+""",
         ),
         clean=(
+            """\
+def shuffled(images, labels, key):
+    first = jax.random.fold_in(key, 1)
+    return jax.random.permutation(first, images), jax.random.permutation(first, labels)
+""",
+            """\
+def shuffled(x, y, key):
+    kx, ky = jax.random.split(key)
+    x, y = jax.random.permutation(kx, x), jax.random.permutation(ky, y)
+    return x, y
+points = jnp.linspace(-1.0, 1.0, 8)
+xs, ys = shuffled(points, jnp.linspace(0.0, 2.0, 8), key)
+""",
+            """\
+def collocation(x, t, key):
+    kx, kt = jax.random.split(key)
+    return jax.random.permutation(kx, x), jax.random.permutation(kt, t)
+""",
+            """\
+def negatives(images, labels, key):
+    first, second = jax.random.split(key)
+    return jax.random.permutation(first, images), labels[jax.random.permutation(first, len(labels))]
+""",
             """\
 def generated(rng, images, labels, size):
     real = images[rng.choice(len(images), size)]

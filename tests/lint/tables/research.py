@@ -591,6 +591,15 @@ def ranks(v):
             "v = jnp.arange(3)\nv = v.at[1].set(jnp.mean(x))  # NNX848\n",
         ),
         clean=(
+            """\
+def add(buffer, experience, i):
+    state, reward, done = experience
+    buffer["rewards"] = buffer["rewards"].at[i].set(reward)
+    return buffer
+buffer = {"rewards": jnp.zeros(4, dtype=jnp.int32)}
+buffer = add(buffer, (x, jnp.float32(True), False), 0)
+print(buffer["rewards"])
+""",
             "counts = jnp.bincount(jnp.array([0, 1, 1]), weights=x, length=3)\nshares = jnp.zeros_like(counts)\n"
             "print(shares.at[0].set(counts[0] / counts.sum()))\n",
             "counts = jnp.bincount(jnp.array([0, 1, 1]), length=3)\n"
@@ -1360,12 +1369,23 @@ def run(caches, v):
         caches = step(caches, v)  # NNX919
     return caches
 """,
-            "@jax.jit\ndef g(v):\n    return v.sum()\ndef grown(v):\n    for _ in range(3):\n"
+            "@jax.jit\ndef g(v):\n    return v.sum()\ndef grown(v):\n    for _ in range(30):\n"
             "        s = g(v)  # NNX919\n        v = jnp.append(v, s)\n    return v\n",
             "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones(1)\n"
-            "for _ in range(3):\n    s = g(v)  # NNX919\n    v = jnp.concatenate([v, s[None]])\n",
-            "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones((1, 3))\n"
-            "for part in batches:\n    s = g(v)  # NNX919\n    v = jnp.vstack([v, part])\n",
+            "for _ in range(30):\n    s = g(v)  # NNX919\n    v = jnp.concatenate([v, s[None]])\n",
+            """\
+@jax.jit
+def scores(tokens):
+    return jnp.cumsum(tokens) % 5
+def chosen(logits):
+    return jnp.argmax(logits)
+def write(tokens, n):
+    for _ in range(n):
+        logits = scores(tokens)  # NNX919
+        following = chosen(logits[-1:])
+        tokens = jnp.concatenate([tokens, following[None].astype(tokens.dtype)])
+    return tokens
+""",
             _WATCHED + _STEPS,
             _WATCHED.replace("nnx.List([])", "nnx.data([])") + _STEPS,
             _WATCHED.replace("self.seen.append(h)  # NNX919", "self.note(h)")
@@ -1373,6 +1393,40 @@ def run(caches, v):
             + _STEPS,
         ),
         clean=(
+            """\
+@jax.jit
+def spread(xs):
+    return xs.std()
+class Search:
+    def following(self, xs):
+        return xs[-1:] + 0.1
+search, xs, told = Search(), jnp.ones(2), []
+for i in range(20):
+    width = spread(xs)
+    told.append(width)
+    xs = jnp.concatenate([xs, search.following(xs)])
+""",
+            # data that grow between long steps: as many sizes as rounds by nature
+            "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones((1, 3))\n"
+            "for part in batches:\n    s = g(v)\n    v = jnp.vstack([v, part])\n",
+            """\
+@jax.jit
+def normalized(xs, ys):
+    return {"X": xs - xs.mean(0), "y": ys - ys.mean()}
+class Search:
+    def following(self, batch, rounds):
+        return batch["X"][-1:] + 0.1
+search = Search()
+xs, ys = jnp.ones((2, 3)), jnp.ones(2)
+for i in range(20):
+    batch = normalized(xs, ys)
+    new = search.following(batch, 10)
+    xs = jnp.concatenate([xs, new], axis=0)
+    ys = jnp.concatenate([ys, new.sum(1)], axis=0)
+""",
+            "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones(1)\n"
+            "for _ in range(3):\n    s = g(v)\n    v = jnp.concatenate([v, s[None]])\n",
+            "@jax.jit\ndef g(v):\n    return v.sum()\nfor n in range(1, 4):\n    print(g(x[:n]))\n",
             """\
 @jax.jit
 def decayed(v, step):

@@ -50,6 +50,37 @@ rows = jnp.ones((5, 5, 3))
 CASES: dict[str, Cases] = {
     "NNX947": Cases(
         bad=(
+            """\
+@jax.jit
+def scored(totals, logits, labels):
+    hits = jnp.sum(jnp.argmax(logits, -1) == labels).astype(jnp.bfloat16)
+    return {"hits": totals["hits"] + hits, "count": totals["count"] + labels.shape[0]}
+def evaluate(batches):
+    totals = {
+        "hits": jnp.zeros((), jnp.bfloat16),  # NNX947
+        "count": jnp.zeros((), jnp.int32),
+    }
+    for logits, labels in batches:
+        totals = scored(totals, logits, labels)
+    return totals
+""",
+            """\
+@jax.jit
+def counted(n, logits, labels):
+    return n + len(labels), logits
+def evaluate(batches):
+    n = jnp.zeros((), dtype=jnp.float16)  # NNX947
+    for logits, labels in batches:
+        n, _ = counted(n, logits, labels)
+    return n
+""",
+            """\
+def hits(batches):
+    n = jnp.zeros((), jnp.bfloat16)  # NNX947
+    for guesses, labels in batches:
+        n += (guesses == labels).sum()
+    return n
+""",
             "def steps():\n    return jax.lax.fori_loop(0, 1000, lambda i, c: c + 1, jnp.int32(0)) + steps_of()\n"
             "def steps_of():\n    def body(i, c):\n        return c + 1\n"
             "    return jax.lax.fori_loop(0, 1000, body, jnp.bfloat16(0))  # NNX947\nprint(steps())\n",
@@ -91,6 +122,37 @@ print(params)
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def scored(totals, logits, labels):
+    hits = jnp.sum(jnp.argmax(logits, -1) == labels)
+    return {"hits": totals["hits"] + hits, "loss": totals["loss"] + logits.mean()}
+def evaluate(batches):
+    totals = {"hits": jnp.zeros((), jnp.int32), "loss": jnp.zeros((), jnp.bfloat16)}
+    for logits, labels in batches:
+        totals = scored(totals, logits, labels)
+    return totals
+print(evaluate([(jnp.ones((3, 2), jnp.bfloat16), jnp.zeros(3))]))
+""",
+            """\
+@jax.jit
+def moved(position, velocity):
+    return position + velocity
+def run(velocity):
+    position = jnp.zeros((), jnp.bfloat16)
+    for _ in range(3):
+        position = moved(position, velocity)
+    return position
+print(run(jnp.ones((), jnp.bfloat16)))
+""",
+            """\
+def share(batches):
+    shares = jnp.zeros((), jnp.float16)
+    for guesses, labels in batches:
+        shares = shares + (guesses == labels).mean()
+    return shares
+print(share([(x, x)]))
+""",
             "def evaluate(rows):\n    init = (jnp.asarray(0, jnp.int32), jnp.zeros((), jnp.bfloat16))\n"
             "    def body(carry, row):\n"
             "        seen, peak = carry\n"
@@ -422,6 +484,15 @@ print(step(key, x))
             "print(step(key, x, lambda v: -jnp.sum(v**2)))\n",
         ),
         clean=(
+            """\
+def coupled(key, draw, log_phi, log_w):
+    first, second = jax.random.split(key)
+    y = draw(first)
+    log_v = jnp.log(jax.random.uniform(second))
+    accept = log_v > log_phi(y) - log_w(y)
+    return accept, y
+print(coupled(key, jax.random.normal, lambda v: -(v**2), lambda v: 1.0 - v**2))
+""",
             """\
 def energy(spins):
     return -jnp.sum(spins[1:] * spins[:-1])

@@ -153,6 +153,14 @@ power(x, 2)
 """,
         ),
         clean=(
+            # jax.jit gives another object
+            """\
+@nnx.jit
+def double(v):
+    return v * 2
+print(double.lower(x).lowered.as_text()[:6])
+double(x)
+""",
             """\
 @nnx.jit
 def predict(model, x):
@@ -192,7 +200,7 @@ def make(rate):
     def step(v):
         return v * rate
     return step
-for _ in range(3):
+for _ in range(30):
     y = make(0.1)(x)  # NNX903
 """,
             "for batch in batches:\n    y = jax.jit(lambda v: v * 2)(batch)  # NNX903\n",
@@ -255,6 +263,35 @@ def test_many():
         jax.jit(lambda v: v * 2)(batch)
 """,
             "fast = [jax.jit(f) for f in (jnp.sin, jnp.cos)]\n",
+            """\
+devices = {"cpu": jax.devices()[0]}
+for label, device in devices.items():
+    v = jax.device_put(x, device)
+    f = jax.jit(jax.vmap(lambda u: u * 2))
+    print(label, f(v))
+""",
+            """\
+sizes = [1, 10, 100]
+for n in sizes:
+    v = jnp.full(n, 2.0)
+    f = jax.jit(jax.vmap(jnp.sin))
+    print(n, f(v).sum())
+""",
+            "for _ in range(3):\n    y = jax.jit(lambda v: v * 2)(x)\n",
+            """\
+ROUNDS = 4
+def repeated(v):
+    for _ in range(ROUNDS):
+        v = jax.jit(lambda u: u * 2)(v)
+    return v
+print(repeated(x))
+""",
+            """\
+def doubled(v):
+    return jax.jit(lambda u: u * 2)(v)
+for axis in range(x.ndim):
+    print(doubled(x))
+""",
         ),
     ),
     "NNX904": Cases(
@@ -306,6 +343,14 @@ for batch in batches:
     "NNX905": Cases(
         bad=(
             _PURE + "for batch in batches:\n    state, loss = step(state, batch)\n    print(loss)  # NNX905\n",
+            _PURE + "for i in range(1000):\n    state, loss = step(state, x)\n    print(i, loss)  # NNX905\n",
+            _PURE
+            + """\
+for epoch in range(100):
+    for i in range(50):
+        state, loss = step(state, x)
+        print(epoch, i, loss)  # NNX905
+""",
             _PURE
             + """\
 total = 0.0
@@ -376,6 +421,16 @@ for i, batch in enumerate(batches):
     state, loss = step(state, batch)
     if i % 100 == 0:
         print(loss)
+""",
+            # over before anybody notices
+            _PURE + "for _ in range(3):\n    state, loss = step(state, x)\n    print(loss)\n",
+            _PURE
+            + """\
+EXAMPLES, BATCH = 64, 8
+STEPS = EXAMPLES // BATCH
+for i in range(1, STEPS + 1):
+    state, loss = step(state, x)
+    print(f"step {i} of {STEPS}: {loss:.4f}")
 """,
             _PURE
             + """\
@@ -488,6 +543,42 @@ for i in range(3):
     "NNX907": Cases(
         bad=(
             """\
+f = jax.jit(lambda v: v @ v)
+f(x)
+# the compiled function alone
+begin = time.time()
+y = f(x)
+seconds = time.time() - begin  # NNX907
+""",
+            """\
+def block(v):
+    return v * 2
+f = jax.jit(lambda v: v @ v)
+def fast(v):
+    begin = time.perf_counter()
+    for _ in range(100):
+        y = f(v)
+    return (time.perf_counter() - begin) / 100  # NNX907
+print(fast(block(x)))
+""",
+            """\
+f = jax.jit(lambda v: v @ v)
+f(x)  # compiled here
+results = {}
+begin = time.perf_counter()
+results["y"] = f(x)
+seconds = time.perf_counter() - begin  # NNX907
+""",
+            """\
+f = jax.jit(lambda v: v @ v)
+names = np.array(["a", "b"])
+picked = np.random.choice(names)
+begin = time.perf_counter()
+y = f(x)
+order = np.arange(3)
+seconds = time.perf_counter() - begin  # NNX907
+""",
+            """\
 import timeit
 f = jax.jit(lambda v: v @ v)
 f(x).block_until_ready()
@@ -592,6 +683,81 @@ print(time.time() - begin)  # NNX907
 """,
         ),
         clean=(
+            """\
+def _block(tree):
+    jax.tree.map(lambda leaf: getattr(leaf, "block_until_ready", lambda: None)(), tree)
+    return tree
+f = jax.jit(lambda v: v @ v)
+begin = time.perf_counter()
+for _ in range(3):
+    out = f(x)
+    _block(out)
+print((time.perf_counter() - begin) / 3 > 0)
+""",
+            """\
+def settled(tree):
+    return jax.tree.map(lambda leaf: leaf.block_until_ready(), tree)
+f = jax.jit(lambda v: v @ v)
+def seconds(times):
+    begin = time.perf_counter()
+    settled(f(x))
+    times.append(time.perf_counter() - begin)
+    return times
+print(len(seconds([])))
+""",
+            """\
+step = jax.jit(lambda v: (v * 2, v.sum()))
+means, sums, seconds = np.zeros(3), np.zeros((3, 2)), np.zeros(3)
+for i in range(3):
+    begin = time.time()
+    moved, sums[i, 0] = step(x)
+    seconds[i] = time.time() - begin
+    begin = time.time()
+    means[i] = step(x)[1]
+    print(time.time() - begin)
+""",
+            """\
+gradient = jax.jit(jax.grad(lambda v: (v**2).sum()))
+def sensitivity(v):
+    begin = time.time_ns()
+    slopes = gradient(v)
+    total = np.trapezoid(slopes) if hasattr(np, "trapezoid") else np.trapz(slopes)
+    took = time.time_ns() - begin
+    return total, took
+print(sensitivity(x)[0])
+""",
+            """\
+f = jax.jit(lambda v: v @ v)
+@jax.jit
+def many():
+    for _ in range(3):
+        f(jnp.ones(3))
+begin = time.time()
+many()
+print("took", time.time() - begin)
+""",
+            """\
+f = jax.jit(lambda v: v @ v)
+begin = time.time()
+y = f(x)
+print("First run time (s): ", time.time() - begin)
+begin = time.time()
+y = f(jnp.ones(4))
+first_call_seconds = time.time() - begin
+""",
+            """\
+f = jax.jit(lambda v: v @ v)
+compile_times = []
+for n in (1, 2):
+    # First call: compiled for a new shape
+    begin = time.perf_counter()
+    f(jnp.ones(n))
+    compile_times.append((time.perf_counter() - begin) * 1000)
+    # the first call of all that are cached
+    begin = time.perf_counter()
+    f(jnp.ones(n))
+    cold = time.perf_counter() - begin
+""",
             """\
 import timeit
 f = jax.jit(lambda v: v @ v)
@@ -807,8 +973,92 @@ for batch in batches:
 for rate in np.linspace(0.1, 0.001, 50):
     x = descend(x, rate)  # NNX908
 """,
+            """\
+@jax.jit
+def rounds(net, opt, vs):
+    return sum(net(v).sum() for v in vs) * opt.step[...]
+def train(epochs):
+    for epoch in range(epochs):
+        net = nnx.Linear(3, 3, rngs=nnx.Rngs(epoch))
+        opt = nnx.Optimizer(net, optax.adam(1e-3, b1=0.5), wrt=nnx.Param)  # NNX908
+        rounds(net, opt, batches)
+""",
+            """\
+@jax.jit
+def rounds(net, opt, vs):
+    return sum(net(v).sum() for v in vs) * opt.step[...]
+def folds(number):
+    results = []
+    for fold in range(number):
+        net = nnx.Linear(3, 3, rngs=nnx.Rngs(fold))
+        tx = optax.chain(optax.clip(1.0), optax.adamw(1e-3))  # NNX908
+        opt = nnx.Optimizer(net, tx, wrt=nnx.Param)
+        rounds(net, opt=opt, vs=batches)
+        results.append(net)
+    return results
+""",
         ),
         clean=(
+            """\
+@jax.jit
+def rounds(net, opt, vs):
+    return sum(net(v).sum() for v in vs) * opt.step[...]
+def train(epochs):
+    tx = optax.adam(1e-3, b1=0.5)
+    for epoch in range(epochs):
+        net = nnx.Linear(3, 3, rngs=nnx.Rngs(epoch))
+        opt = nnx.Optimizer(net, tx, wrt=nnx.Param)
+        rounds(net, opt, batches)
+""",
+            """\
+@jax.jit
+def rounds(net, opt, vs):
+    return sum(net(v).sum() for v in vs) * opt.step[...]
+def folds(number):
+    results = []
+    for fold in range(number):
+        net = nnx.Linear(3, 3, rngs=nnx.Rngs(fold))
+        tx = optax.chain(optax.clip(1.0), optax.adamw(10.0 ** -fold))
+        opt = nnx.Optimizer(net, tx, wrt=nnx.Param)
+        rounds(net, opt=opt, vs=batches)
+        results.append(net)
+    return results
+""",
+            """\
+@jax.jit
+def rounds(net, opt, vs):
+    return sum(net(v).sum() for v in vs) * opt.step[...]
+def train(epochs):
+    for epoch in range(3):
+        net = nnx.Linear(3, 3, rngs=nnx.Rngs(epoch))
+        opt = nnx.Optimizer(net, optax.adam(1e-3, b1=0.5), wrt=nnx.Param)
+        rounds(net, opt, batches)
+""",
+            """\
+@jax.jit
+def rounds(net, opt, vs):
+    return sum(net(v).sum() for v in vs) * opt.step[...]
+def folds(number):
+    results = []
+    for fold in (1, 2, 3):
+        net = nnx.Linear(3, 3, rngs=nnx.Rngs(fold))
+        tx = optax.chain(optax.clip(1.0), optax.adamw(1e-3))
+        opt = nnx.Optimizer(net, tx, wrt=nnx.Param)
+        rounds(net, opt=opt, vs=batches)
+        results.append(net)
+    return results
+""",
+            """\
+@jax.jit
+def rounds(net, opt, vs):
+    return sum(net(v).sum() for v in vs) * opt.step[...]
+def sweep(rates):
+    for rate in rates:
+        net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+        opt = nnx.Optimizer(net, optax.sgd(rate), wrt=nnx.Param)
+        rounds(net, opt, batches)
+sweep([0.1, 0.2])
+""",
             _DESCENT
             + """\
 def stairs(i):
@@ -889,6 +1139,81 @@ f(x, 2)
             "f = jax.jit(lambda g, v: g(v), static_argnums=0)\nh = partial(jnp.add, 1)\n"
             "for i in range(9):\n    f(h, x)\n",
             "f = jax.jit(lambda g, v: g(v), static_argnums=0)\nfor act in (jnp.sin, jnp.cos):\n    f(act, x)\n",
+            """\
+@partial(jax.jit, static_argnames="axis")
+def difference(v, axis):
+    return jnp.roll(v, -1, axis=axis) - v
+def divergence(v):
+    return sum(difference(v, axis) for axis in range(v.ndim))
+def slopes(v, n):
+    out = []
+    for axis in range(n):
+        out.append(difference(v, axis))
+    return out
+print(divergence(x), slopes(x, 1))
+""",
+            """\
+@partial(jax.jit, static_argnames="index")
+def mirrored(v, index):
+    return v.at[index].set(v[-index - 1])
+@partial(jax.jit, static_argnames="cells")
+def padded(v, cells):
+    for i in range(cells):
+        v = mirrored(v, i)
+    return v
+print(padded(x, 2))
+""",
+            """\
+def powers(n):
+    return jnp.arange(1, n + 1)
+def weighted(n, v):
+    return n * v.sum() + jnp.log(powers(n)).sum()
+@partial(jax.jit, static_argnames=["n"])
+def amplitude(n, v, delta):
+    return jnp.exp(-delta**2 * n) * weighted(n, v)
+def state(v, dim):
+    return jnp.array([amplitude(n, v, 0.1) for n in range(1, dim)])
+def listed(v, dim):
+    out = []
+    for n in range(1, dim):
+        out.append(amplitude(n, v, 0.1))
+    return out
+print(state(x, 20), listed(x, 20))
+""",
+            """\
+@partial(jax.jit, static_argnames="order")
+def series(v, order):
+    total = v
+    for k in range(order):
+        total = total + v**k
+    return total
+for order in range(12):
+    print(series(x, order).sum())
+""",
+            """\
+@partial(jax.jit, static_argnames="epoch")
+def step(v, epoch):
+    if epoch < 5:
+        return v
+    return v * 0.9
+for epoch in range(12):
+    x = step(x, epoch)
+""",
+            """\
+WEIGHTS = [0.1, 0.2, 0.3]
+@partial(jax.jit, static_argnames="i")
+def weighted(v, i):
+    return v * WEIGHTS[i % 3]
+for i in range(12):
+    x = weighted(x, i)
+""",
+            """\
+@partial(jax.jit, static_argnames="n")
+def scaled(v, n):
+    return v * n
+for n in range(4):
+    print(scaled(x, n))
+""",
         ),
     ),
     "NNX909": Cases(
@@ -1073,6 +1398,27 @@ def test_model():
 for dtype in (jnp.float32, jnp.float16):
     print(model(x.astype(dtype)).dtype)
 """,
+            # something else sets the pace
+            """\
+class Walk:
+    def reset(self):
+        return jnp.zeros(3)
+    def step(self, action):
+        return jnp.ones(3), float(action.sum()), True
+env = Walk()
+seen, done = env.reset(), False
+while not done:
+    seen, reward, done = env.step(model(seen))
+""",
+            """\
+class Window:
+    def render(self, picture):
+        return picture
+window = Window()
+for batch in batches:
+    window.render(model(batch))
+""",
+            "for _ in range(4):\n    y = model(x)\n",
             """\
 class Hits(nnx.Module):
     def __init__(self):
@@ -1339,7 +1685,8 @@ def f(model, x):
     "NNX917": Cases(
         bad=(
             "y = jnp.zeros(3, dtype=jnp.float64)  # NNX917\n",
-            "y = x.astype(jnp.int64)  # NNX917\n",
+            "stamps = jnp.asarray([1700000000000, 1700000000500], dtype=jnp.int64)  # NNX917\n",
+            "hashes = x.astype(jnp.uint64)  # NNX917\n",
             "y = jnp.zeros(3, jnp.float64)  # NNX917\n",
             "y = jnp.array([1.0], dtype='float64')  # NNX917\n",
             "net = nnx.Linear(3, 3, param_dtype=jnp.float64, rngs=nnx.Rngs(1))  # NNX917\n",
@@ -1352,6 +1699,9 @@ def f(model, x):
             "wide = True\njax.config.update('jax_enable_x64', wide)\ny = jnp.zeros(3, dtype=jnp.float64)\n",
             "wide = x.dtype == jnp.float64\n",
             "y = jnp.zeros(3, dtype=float)\n",
+            # small whole numbers
+            "tokens = jnp.array([1, 2, 3], dtype=jnp.int64)\n",
+            "y = x.astype(jnp.int64)\n",
         ),
     ),
     "NNX918": Cases(

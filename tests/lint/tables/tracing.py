@@ -149,6 +149,75 @@ def f(x):
         ),
         clean=(
             """\
+class Money:
+    def __init__(self, amount):
+        self.amount = amount
+    def __mul__(self, other):
+        return Money(self.amount * other.amount)
+    def __lt__(self, other):
+        return True
+    def __bool__(self):
+        return True
+jax.tree_util.register_pytree_node(Money, lambda m: ((m.amount,), None), lambda _, parts: Money(*parts))
+@jax.jit
+def f(a, b):
+    c = a * b
+    if c:
+        return c
+    if a < b:
+        return a
+    return b
+y = f(Money(x), Money(x))
+""",
+            """\
+@jax.jit
+def f(v, batch):
+    feats = {"a": v}
+    feats.update({"b": batch["b"]})
+    for k, one in feats.items():
+        if k in ["a"]:
+            v = v + one
+    for k in feats:
+        if k == "a":
+            v = v + feats[k]
+    return v
+y = f(x, {"b": x})
+""",
+            """\
+@jax.jit
+def f(v, batch):
+    feats = dict(a=v)
+    feats |= {"b": batch["b"]}
+    for i, (k, one) in enumerate(sorted(feats.items())):
+        if k in ("a",) or i in (0, 1):
+            v = v + one
+    for k in sorted(feats):
+        if k in ("a",):
+            v = v + feats[k]
+    for k in batch.keys():
+        if k in ("b",):
+            v = v + batch[k]
+    return v
+y = f(x, {"b": x})
+""",
+            """\
+class Money:
+    def __init__(self, amount):
+        self.amount = amount
+    def __add__(self, other):
+        return Money(self.amount + other.amount)
+    def __bool__(self):
+        return True
+jax.tree_util.register_pytree_node(Money, lambda m: ((m.amount,), None), lambda _, parts: Money(*parts))
+@jax.jit
+def f(a, b):
+    c = a + b
+    if c:
+        return c.amount
+    return a.amount
+y = f(Money(x), Money(x))
+""",
+            """\
 def checked(v, grid=None):
     if grid is None and jnp.any(v < 0):
         raise ValueError
@@ -1135,6 +1204,49 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+class Ops:
+    @classmethod
+    @partial(jax.jit, static_argnames=["cls", "shape"])
+    def make(cls, v, shape):
+        return v.reshape(shape)
+    @classmethod
+    @partial(jax.jit, static_argnums=(0, 1))
+    def part(cls, n, v):
+        return v[:n]
+    @staticmethod
+    @partial(jax.jit, static_argnums=0)
+    def first(n, v):
+        return v[:n]
+    @property
+    @partial(jax.jit, static_argnums=0)
+    def two(self):
+        return jnp.ones(2)
+    def run(self):
+        return self.make(x, (3, 1)), self.part(2, x), self.first(2, x), self.two
+class Sub(Ops):
+    @classmethod
+    def all(cls):
+        return cls.make(x, (1, 3)), cls.part(1, x)
+print(Ops.make(x, (3, 1)), Ops().make(x, shape=(3, 1)), Ops.part(2, x), Ops.first(2, x), Ops().run(), Sub.all())
+""",
+            """\
+class Held:
+    def __init__(self):
+        self.f = jax.jit(self.step, static_argnums=1)
+        self.g = jax.jit(Held.other, static_argnums=0)
+        self.h = jax.jit(type(self).made, static_argnums=0)
+    def step(self, v, n):
+        return v[:n]
+    @staticmethod
+    def other(n, v):
+        return v[:n]
+    @classmethod
+    def made(cls, n, v):
+        return v[:n]
+held = Held()
+print(held.f(x, 2), held.g(2, x), held.h(2, x))
+""",
             """\
 @partial(jax.jit, static_argnames=("beta",))
 def inner(v, beta):

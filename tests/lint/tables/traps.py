@@ -55,6 +55,33 @@ CASES = {
     "NNX797": Cases(
         bad=(
             """\
+def begun(key, n):
+    return {"weight": jax.random.normal(key, (n, n)), "bias": jnp.zeros((n, n))}
+def applied(layer, v):
+    w, b = jax.tree.leaves(layer)  # NNX797
+    return v @ w + b
+print(applied(begun(key, 3), x))
+""",
+            """\
+layer = {"scale": jnp.ones(3), "bias": jnp.zeros(3)}
+(scale, bias), treedef = jax.tree.flatten(layer)  # NNX797
+leaves, _ = jax.tree.flatten(layer)
+scale, bias = [leaf.astype(jnp.float32) for leaf in leaves]  # NNX797
+""",
+            """\
+@jax.jit
+def predict(params, v):
+    w, b = params.values()  # NNX797
+    return v @ w + b
+print(predict({"w": jnp.ones((3, 3)), "b": jnp.zeros((3, 3))}, x))
+""",
+            """\
+def loss(params, v):
+    w, b = params.values()  # NNX797
+    return jnp.sum(v * w + b)
+print(jax.grad(loss)({"w": jnp.ones(3), "b": jnp.zeros(3)}, x))
+""",
+            """\
 LAYERS = ["embed", "attn", "head"]
 def init(key):
     return {name: jax.random.normal(k, (3,)) for name, k in zip(LAYERS, jax.random.split(key, 3))}
@@ -135,6 +162,52 @@ for _ in range(3):
             "    return jax.tree.unflatten(jax.tree.structure(like), parts)\nload(save(init()), init())\n",
         ),
         clean=(
+            """\
+def begun(key, n):
+    return {"weight": jax.random.normal(key, (n, n)), "bias": jnp.zeros((n, n))}
+def applied(layer, v):
+    b, w = jax.tree.leaves(layer)
+    return v @ w + b
+print(applied(begun(key, 3), x))
+""",
+            """\
+layer = {"scale": jnp.ones(3), "bias": jnp.zeros(3)}
+(bias, scale), treedef = jax.tree.flatten(layer)
+one, two = jax.tree.leaves(layer)
+print(bias, scale, one, two)
+""",
+            """\
+def applied(layer, v):
+    w, b = jax.tree.leaves(layer)
+    return v * w + b
+print(applied((jnp.ones(3), jnp.zeros(3)), x), applied([jnp.ones(3), jnp.zeros(3)], x))
+""",
+            """\
+def predict(params, v):
+    w, b = params.values()
+    return v * w + b
+print(predict({"w": jnp.ones(3), "b": jnp.zeros(3)}, x))
+""",
+            """\
+@jax.jit
+def predict(params, v):
+    b, w = params.values()
+    return v * w + b
+print(predict({"w": jnp.ones(3), "b": jnp.zeros(3)}, x))
+""",
+            """\
+@jax.jit
+def summed(v):
+    params = {"w": 2 * v, "b": v}
+    w, b = params.values()
+    return w * v + b
+print(summed(x))
+""",
+            """\
+mean, std = jax.tree.leaves({"mean": x, "std": x})
+W, b = [jnp.sum(leaf) for leaf in jax.tree.leaves({"W": x, "b": x})]
+print(mean, std, W, b)
+""",
             """\
 NAMES = ("b", "w")
 params = dict(zip(NAMES, (jnp.ones(3), jnp.zeros(3))))
@@ -814,6 +887,27 @@ y = Up(2.0)
             "v = jnp.zeros(3)\ny = jax.lax.cond(v > 0, lambda a: a, lambda a: -a, v)  # NNX760\n",
         ),
         clean=(
+            # one element has a truth
+            """\
+class Mesh:
+    def __init__(self, vertices):
+        self.count = vertices.shape[0]
+    def features(self, values):
+        count = np.array([self.count])
+        assert count == len(values)
+        return jnp.asarray(count)
+print(Mesh(jnp.ones((3, 2))).features(x))
+""",
+            """\
+def checked(values, n):
+    count = np.asarray([n])
+    if count != values.shape[0]:
+        raise ValueError(n)
+    if np.atleast_1d(n) > 5:
+        return None
+    return values
+print(checked(x, 3))
+""",
             """\
 @np.vectorize
 def sign(m):
@@ -887,6 +981,20 @@ def laid_out(f):
             "y = jnp.clip(x, a_min=0.0, a_max=1.0)  # NNX762\n",
         ),
         clean=(
+            "try:\n    y = jnp.clip(x, min=0.0)\nexcept TypeError:\n    y = jnp.clip(x, a_min=0.0)\n",
+            """\
+JAX_VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
+if JAX_VERSION < (0, 4):
+    y = jnp.clip(x, a_min=0.0)
+else:
+    y = jnp.clip(x, min=0.0)
+""",
+            """\
+if hasattr(jnp, "concat"):
+    y = jnp.concat([x, x])
+else:
+    y = jnp.cat([x, x])
+""",
             """\
 mask = jnp.tril(jnp.ones((3, 3)))
 print(jnp.linalg.norm(mask), jnp.linalg.inv(mask), jax.default_backend())

@@ -1,0 +1,259 @@
+"""Cases of rules about trees of arrays: what maps over them give, and how they are rebuilt."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+CASES = {
+    "NNX670": Cases(
+        bad=(
+            """\
+def moved(params, velocity, grads):
+    def one(p, v, g):
+        v = 0.9 * v + g
+        return p - 0.1 * v, v
+    return jax.tree.map(one, params, velocity, grads)
+params = {"w": jnp.zeros(2), "b": jnp.zeros(())}
+velocity = jax.tree.map(jnp.zeros_like, params)
+params, velocity = moved(params, velocity, params)  # NNX670
+""",
+            """\
+def update(params, velocity, grads):
+    def one(p, v, g):
+        v = 0.9 * v + g
+        return p - 0.1 * v, v
+    params, velocity = jax.tree.map(one, params, velocity, grads)  # NNX670
+    return params, velocity
+""",
+            """\
+params = {"w": jnp.zeros(2), "b": jnp.zeros(())}
+grads = jax.tree.map(jnp.ones_like, params)
+moved, kept = jax.tree.map(lambda p, g: (p - g, g), params, grads)  # NNX670
+""",
+            """\
+params = {"w": jnp.zeros(2), "b": jnp.zeros(())}
+grads = jax.tree.map(jnp.ones_like, params)
+pairs = jax.tree_util.tree_map(lambda p, g: (p - g, g), params, grads)
+moved, kept = pairs  # NNX670
+""",
+            """\
+params = {"w": jnp.zeros(2), "b": jnp.zeros(())}
+grads = jax.tree.map(jnp.ones_like, params)
+def one(p, g):
+    if p.ndim > 0:
+        return p - g, g
+    return p, g
+moved = jax.tree.map(one, params, grads)[0]  # NNX670
+""",
+            """\
+def scaled(grads, mu, nu):
+    def one(g, m, n):
+        m, n = 0.9 * m + 0.1 * g, 0.99 * n + 0.01 * g**2
+        return m / jnp.sqrt(n), m, n
+    updates, mu, nu = jax.tree.map(one, grads, mu, nu)  # NNX670
+    return updates, mu, nu
+""",
+        ),
+        clean=(
+            """\
+def scaled(trees):
+    return jax.tree.map(lambda v: (v, 2 * v), trees)
+one, two = scaled((x, x))
+print(one, two)
+""",
+            """\
+def moved(params, grads):
+    return jax.tree.map(lambda p, g: p - g, params, grads)
+weight, bias = moved((x, x), (x, x))
+print(weight, bias)
+""",
+            """\
+params = {"w": jnp.zeros(2), "b": jnp.zeros(())}
+grads = jax.tree.map(jnp.ones_like, params)
+pairs = jax.tree.map(lambda p, g: (p - g, g), params, grads)
+moved, kept = jax.tree.transpose(jax.tree.structure(params), jax.tree.structure((0, 0)), pairs)
+print(moved, kept, pairs["w"][0])
+""",
+            """\
+params = {"w": jnp.zeros(2), "b": jnp.zeros(())}
+grads = jax.tree.map(jnp.ones_like, params)
+pairs = jax.tree.map(lambda p, g: (p - g, g), params, grads)
+moved = jax.tree.map(lambda pair: pair[0], pairs, is_leaf=lambda one: isinstance(one, tuple))
+kept = jax.tree.map(lambda pair: pair[1], pairs, is_leaf=lambda one: isinstance(one, tuple))
+print(moved, kept)
+""",
+            """\
+low, high = jax.tree.map(lambda v: (v - 1, v + 1), (x, 2 * x))
+print(low, high)
+""",
+            """\
+both = [x, 2 * x]
+one, two = jax.tree.map(lambda v: (v.min(), v.max()), both)
+print(one, two, jax.tree.map(lambda v: (v, v), both)[0])
+""",
+            """\
+params = {"w": jnp.zeros(2), "b": jnp.zeros(())}
+grads = jax.tree.map(jnp.ones_like, params)
+bias, weight = jax.tree.leaves(jax.tree.map(lambda p: p + 1, params))
+print(bias, weight)
+""",
+            """\
+def halves(batch):
+    images, labels = jax.tree.map(lambda v: (v[:1], v[1:]), batch)
+    return images, labels
+print(halves((x, x)))
+""",
+            """\
+def moved(actor_critic):
+    actor, critic = jax.tree.map(lambda v: v + 1, actor_critic)
+    return actor, critic
+print(moved((x, x)))
+""",
+        ),
+    ),
+    "NNX672": Cases(
+        bad=(
+            """\
+@jax.tree_util.register_pytree_node_class
+class Boxes:
+    def __init__(self, corners):
+        assert corners.ndim > 1  # NNX672
+        self.corners = corners
+    def tree_flatten(self):
+        return (self.corners,), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+boxes = Boxes(jnp.zeros((2, 4)))
+shapes = jax.tree.map(jnp.shape, boxes)
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Boxes:
+    def __init__(self, corners):
+        if corners.ndim < 2:  # NNX672
+            raise ValueError(corners.shape)
+        self.corners = corners
+    def tree_flatten(self):
+        return (self.corners,), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+from jax.sharding import PartitionSpec
+def specs(n):
+    boxes = Boxes(jnp.zeros((n, 4)))
+    return jax.tree.map(lambda leaf: PartitionSpec("data"), boxes)
+""",
+            """\
+import dataclasses
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Points:
+    place: jax.Array
+    def __post_init__(self):
+        if self.place.shape[-1] != 3:  # NNX672
+            raise ValueError("three numbers each")
+total = jax.jit(lambda points: points.place.sum())
+lowered = total.lower(Points(jnp.zeros((5, 3))))
+""",
+            """\
+class Cell:
+    def __init__(self, sides):
+        assert sides.shape == (3,)  # NNX672
+        self.sides = sides
+jax.tree_util.register_pytree_node(Cell, lambda cell: ((cell.sides,), None), lambda _, parts: Cell(*parts))
+empty = jax.tree_util.tree_map(lambda leaf: None, Cell(x))
+""",
+        ),
+        clean=(
+            """\
+@jax.tree_util.register_pytree_node_class
+class Boxes:
+    def __init__(self, corners):
+        assert corners.ndim > 1
+        self.corners = corners
+    def tree_flatten(self):
+        return (self.corners,), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        boxes = object.__new__(cls)
+        boxes.corners = children[0]
+        return boxes
+boxes = Boxes(jnp.zeros((2, 4)))
+print(jax.tree.map(jnp.shape, boxes).corners)
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Boxes:
+    def __init__(self, corners):
+        assert corners.ndim > 1
+        self.corners = corners
+    def tree_flatten(self):
+        return (self.corners,), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+boxes = Boxes(jnp.zeros((2, 4)))
+print(jax.tree.map(lambda leaf: 2 * leaf, boxes).corners, jax.jit(lambda b: b.corners.sum())(boxes))
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Boxes:
+    def __init__(self, corners):
+        if isinstance(corners, jax.Array):
+            assert corners.ndim > 1
+        self.corners = corners
+    def tree_flatten(self):
+        return (self.corners,), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+boxes = Boxes(jnp.zeros((2, 4)))
+print(jax.tree.map(jnp.shape, boxes).corners)
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Boxes:
+    def __init__(self, corners):
+        assert corners is not False
+        self.corners = corners
+    def tree_flatten(self):
+        return (self.corners,), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+boxes = Boxes(jnp.zeros((2, 4)))
+print(jax.tree.map(jnp.shape, boxes).corners)
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Boxes:
+    def __init__(self, corners):
+        if hasattr(corners, 'ndim') and corners.ndim < 2:
+            raise ValueError(corners)
+        self.corners = corners
+    def tree_flatten(self):
+        return (self.corners,), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+boxes = Boxes(jnp.zeros((2, 4)))
+print(jax.tree.map(lambda leaf: leaf.size, boxes).corners)
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Boxes:
+    def __init__(self, corners):
+        assert corners.ndim > 1
+        self.corners = corners
+    def tree_flatten(self):
+        return (self.corners,), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+boxes = Boxes(jnp.zeros((2, 4)))
+print(jax.tree.map(jnp.shape, {"a": x}), boxes.corners, "A".lower())
+""",
+        ),
+    ),
+}

@@ -1,0 +1,139 @@
+"""Mistakes that a notebook shows on purpose: a comment says so, its output is the error, or its next cell mends it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from codemods.nnx.analyse import analyse
+from codemods.nnx.options import Options
+from codemods.nnx.source import Source
+from nnxmigrate.files.notebook import read_notebook
+from tests.migration import look
+
+CHOSEN = Options(origin="0.12", targets=("0.12",), lint=True)
+
+
+def codes(*cells: str, failed: dict[int, str] | None = None) -> set[str]:
+    """Return the codes of the findings in a notebook of some cells, of which some have an error as their output."""
+    starts = [1]
+    for cell in cells[:-1]:
+        starts.append(starts[-1] + cell.count("\n"))
+    errors = tuple((starts[number], name) for number, name in (failed or {}).items())
+    source = Source("main.ipynb", "".join(cells).encode(), "main", False, True, tuple(starts), errors)
+    analysis = analyse([source], CHOSEN)
+    assert not analysis.failures
+    return {one.code for one in analysis.findings}
+
+
+HEAD = "import jax\nimport jax.numpy as jnp\ny = jnp.ones(3)\ndef both(x, y):\n    return jnp.sum(x * y), x - y\n"
+WRONG = "jax.grad(both)(y, y)\n"
+MENDED = "jax.grad(both, has_aux=True)(y, y)\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "failed", "found"),
+    [
+        ((HEAD, WRONG), {}, True),
+        ((HEAD, WRONG), {1: "TypeError"}, False),
+        ((HEAD, WRONG), {1: "KeyboardInterrupt"}, True),
+        ((HEAD, WRONG), {1: "NameError"}, True),
+        ((HEAD, WRONG), {0: "TypeError"}, True),
+        ((HEAD, WRONG, MENDED), {}, False),
+        ((HEAD, WRONG, "print(y)\n", MENDED), {}, True),
+        ((HEAD, WRONG, "jax.grad(jnp.sum, has_aux=False)(y)\n"), {}, True),
+        ((HEAD, MENDED, WRONG), {}, True),
+    ],
+)
+def test_an_error_that_is_shown(cells: tuple[str, ...], failed: dict[int, str], found: bool) -> None:
+    assert ("NNX850" in codes(*cells, failed=failed)) is found
+
+
+PLAIN = "import jax\nimport jax.numpy as jnp\ndef picked(x):\n    if x > 0:\n        return x\n    return 0.0\n"
+TRIED = "mapped = jax.vmap(picked)\nprint(mapped(jnp.ones(3)))\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "failed", "found"),
+    [
+        ((PLAIN, TRIED), {}, True),
+        ((PLAIN, TRIED), {1: "IndexError"}, False),
+        ((PLAIN, TRIED), {1: "TracerBoolConversionError"}, False),
+        ((PLAIN, TRIED), {1: "KeyboardInterrupt"}, True),
+        ((PLAIN, TRIED, "print(picked(1.0) / 0)\n"), {2: "ZeroDivisionError"}, True),
+        ((PLAIN, TRIED, "jax.jit(jnp.sin)(picked)\n"), {0: "TypeError"}, True),
+    ],
+)
+def test_what_a_cell_only_tried(cells: tuple[str, ...], failed: dict[int, str], found: bool) -> None:
+    assert ("NNX820" in codes(*cells, failed=failed)) is found
+
+
+def test_an_error_does_not_excuse_what_raises_none() -> None:
+    cell = "key = jax.random.key(0)\na = jax.random.normal(key)\nb = jax.random.uniform(key)\n"
+    assert "NNX830" in codes("import jax\n", cell, failed={1: "TypeError"})
+
+
+LOOP = """\
+def last(x, n):
+    for i in range(n):
+        # {}
+        x = jax.jit(lambda v: v + 1)(x)
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "found"),
+    [
+        ("Don't do this! the function is another one each time", False),
+        ("BAD: compiled in each round", False),
+        ("bad", False),
+        ("don't use this", False),
+        ("don't forget the last one", True),
+        ("the badge of the round", True),
+        ("one more", True),
+    ],
+)
+def test_a_comment_that_judges(comment: str, found: bool) -> None:
+    """What is slow is shown on purpose, too."""
+    text = LOOP.format(comment)
+    assert ("NNX903" in codes("import jax\n", text)) is found
+    assert "NNX903" in {one.code for one in look("import jax\n" + text, CHOSEN).findings}, "a program shows nothing"
+
+
+def test_errors_of_outputs() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["text\n"]},
+        {"cell_type": "code", "source": ["a = 1\n", "b = 2\n"], "outputs": []},
+        {"cell_type": "code", "source": ["c = 3\n"], "outputs": [{"output_type": "error", "ename": "TypeError"}]},
+        {"cell_type": "code", "source": "d = 4", "outputs": [{"output_type": "stream", "text": ["x"]}]},
+        {"cell_type": "code", "source": ["e = 5\n"], "outputs": [{"output_type": "error"}, 7]},
+        {"cell_type": "code", "source": ["f = 6\n"], "outputs": "none"},
+    ]
+    notebook = read_notebook(json.dumps({"cells": cells, "nbformat": 4}).encode())
+    assert notebook.failed_lines == ((4, "TypeError"),)
+
+
+UNFINISHED = """\
+import jax.numpy as jnp
+
+def pooled(x, kind):
+    if kind == "noisy":
+        total = 1 - jnp.product(x)
+        {}
+    return x.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        ("raise NotImplementedError()", False),
+        ("raise NotImplementedError", False),
+        ("raise ValueError(total)", True),
+        ("return total", True),
+    ],
+)
+def test_an_unfinished_branch(last: str, found: bool) -> None:
+    assert ("NNX881" in {one.code for one in look(UNFINISHED.format(last), CHOSEN).findings}) is found
