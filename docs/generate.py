@@ -12,7 +12,7 @@ from pathlib import Path
 from codemods.nnx.findings import Safety
 from codemods.nnx.rule import MISTAKES, Example, Kind, Rule
 from codemods.nnx.unavoidable import CHANGES, Change
-from docs.confidence import Verdict, confidence, table, verdicts
+from docs.confidence import HINTS, Verdict, confidence, table, verdicts
 from nnxmigrate.rules import BUILT_IN
 
 FOLDER = Path(__file__).parent
@@ -37,9 +37,9 @@ _KINDS = {
 def pages() -> dict[str, str]:
     """Return the text of every page by its path below docs."""
     rules = BUILT_IN
-    read = verdicts()
-    of_rules = {f"rules/{rule.code}.md": page(rule, read) for rule in rules}
-    others = {"rules/index.md": index(rules), "changes.md": changes(rules), "confidence.md": table(read)}
+    read, hints = verdicts(), verdicts(HINTS)
+    of_rules = {f"rules/{rule.code}.md": page(rule, hints if rule.level == "hint" else read) for rule in rules}
+    others = {"rules/index.md": index(rules), "changes.md": changes(rules), "confidence.md": table(read, hints)}
     return of_rules | others
 
 
@@ -117,8 +117,9 @@ def page(rule: Rule, read: list[Verdict]) -> str:
 
 
 def _confidence(rule: Rule, read: list[Verdict]) -> str:
-    """Return what public projects say of a lint rule on mistakes."""
-    return f"\n- Confidence: {confidence(read, rule.code)}" if rule.code.startswith(MISTAKES) else ""
+    """Return what public projects say of a lint rule."""
+    asked = rule.code.startswith(MISTAKES) or (rule.level == "hint" and rule.default)
+    return f"\n- Confidence: {confidence(read, rule.code)}" if asked else ""
 
 
 def _fix(rule: Rule) -> str:

@@ -8,9 +8,10 @@ import pytest
 
 from codemods.nnx.catalogue import RULES
 from codemods.nnx.rule import Kind
-from docs.confidence import ENOUGH, SHARE, Confidence, Verdict, confidence, table, verdicts
+from docs.confidence import ENOUGH, HINTS, SHARE, Confidence, Verdict, confidence, table, verdicts
 
 READ = verdicts()
+HINTS_READ = verdicts(HINTS)
 LINT = [rule for rule in RULES if rule.kind is Kind.LINT]
 
 
@@ -19,13 +20,32 @@ def test_enough_was_read() -> None:
     assert {one.code for one in READ if one.code} <= {rule.code for rule in LINT}
 
 
-def test_rules_that_are_often_wrong_must_be_asked_for() -> None:
+def test_hints_stand_in_a_table_of_their_own() -> None:
+    hints = {rule.code for rule in LINT if rule.level == "hint"}
+    assert {one.code for one in HINTS_READ if one.code} <= hints
+    assert confidence(HINTS_READ).trees >= 15
+
+
+@pytest.mark.parametrize("read", [READ, HINTS_READ], ids=["mistakes", "hints"])
+def test_rules_that_are_often_wrong_must_be_asked_for(read: list[Verdict]) -> None:
     doubtful = {
         rule.code
         for rule in LINT
-        if (one := confidence(READ, rule.code)).findings >= ENOUGH and one.share < SHARE and rule.default
+        if (one := confidence(read, rule.code)).findings >= ENOUGH and one.share < SHARE and rule.default
     }
     assert doubtful == set()
+
+
+def test_hints_that_nobody_follows_must_be_asked_for() -> None:
+    """What is only slow has to be of use: more than half of a rule's findings."""
+    idle = {
+        rule.code
+        for rule in LINT
+        if (one := confidence(HINTS_READ, rule.code)).findings >= ENOUGH
+        and 2 * one.true <= one.findings
+        and rule.default
+    }
+    assert idle == set()
 
 
 def test_counts() -> None:
@@ -41,7 +61,7 @@ def test_counts() -> None:
         "3 findings in 3 public projects were read: 1 right, 1 of no use, 1 false (2026-01-02)"
     )
     assert str(confidence(read, "NNX803")) == "not seen in 3 public projects (2026-01-02)"
-    assert "| [NNX801](rules/NNX801.md) | 2 | 1 | 0 | 1 |" in table(read)
+    assert "| [NNX801](rules/NNX801.md) | 2 | 1 | 0 | 1 |" in table(read, read)
 
 
 def test_unknown_verdicts_are_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codemods.nnx.lint import dropped_update, mask_meaning
+from codemods.nnx.lint import dropped_update, mask_meaning, unix_times
 from codemods.nnx.options import Options
 from tests.migration import look
 
@@ -36,6 +36,19 @@ def calls(count: int) -> str:
     return f"import jax\nfrom counters import Counter\n\n# {names}\n{functions}{last}{jits}"
 
 
+def rows_of_times(count: int) -> str:
+    """Return a loop in which each of so many tables becomes a row of one of four others, before one is subtracted."""
+    names = [f"t{i}" for i in range(count)]
+    starts = "".join(f"    {name} = jnp.asarray([time.time(), {n}.0])\n" for n, name in enumerate(names))
+    rounds = "".join(
+        f"        {name} = ({names[(i + 1) % count]} if rows else {names[(i + 5) % count]})[0]\n"
+        f"        {name} = ({name} if rows else {names[(i + 3) % count]})[1]\n"
+        for i, name in enumerate(names)
+    )
+    head = "import time\n\nimport jax.numpy as jnp\n\n\ndef spans(start, rows):\n"
+    return f"{head}{starts}    for row in rows:\n{rounds}    return t3 - start\n"
+
+
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], list[int]]:
     def begin(module: Any, name: str) -> list[int]:
@@ -56,6 +69,13 @@ def test_masks(counted: Callable[[Any, str], list[int]], count: int) -> None:
     seen = counted(mask_meaning, "_of_one")
     assert not look(masks(count), Options(lint=True, select=frozenset({"NNX976"}))).failures
     assert 0 < seen[0] < 13 * 5 * count
+
+
+@pytest.mark.parametrize("count", [6, 10, 20])
+def test_times(counted: Callable[[Any, str], list[int]], count: int) -> None:
+    seen = counted(unix_times._Times, "_narrow")
+    assert not look(rows_of_times(count), Options(lint=True, select=frozenset({"NNX952"}))).failures
+    assert 0 < seen[0] < 20 * count
 
 
 @pytest.mark.parametrize("count", [6, 12])

@@ -25,15 +25,11 @@ def _check(context: Context) -> Iterator[Finding]:
         seen: set[ast.AST] = set()
         for event in context.bodies.calls.get(scope, ()):
             loop = innermost_loop(event)
-            if (
-                loop is None
-                or loop in seen
-                or _paced(loop)
-                or few(context, scope, loop)
-                or not _eager(context, event, loop)
-            ):
+            if loop is None or loop in seen or not _eager(context, event, loop):
                 continue
             seen.add(loop)
+            if _paced(loop) or few(context, scope, loop):
+                continue
             yield finding(
                 RULE.code,
                 scope,

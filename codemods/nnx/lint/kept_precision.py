@@ -46,11 +46,18 @@ class Kept:
         self._context = context
         self._types = ExactTypes(context)
         self._classes: dict[ClassFacts, Place | None] = {}
+        self._known: dict[tuple[Bound, int], Place | None] = {}
 
     def half(self, bound: Bound, depth: int = 0) -> Place | None:
         """Return where half precision is asked for; None if that is not so on all ways that are known."""
         if depth > _DEPTH:
             return None
+        key = bound, depth
+        if key not in self._known:
+            self._known[key] = self._half(bound, depth)
+        return self._known[key]
+
+    def _half(self, bound: Bound, depth: int) -> Place | None:
         found: Place | None = None
         for source in self._context.sources.originals(bound):
             place = self._of(source, depth)

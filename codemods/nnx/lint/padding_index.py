@@ -51,7 +51,7 @@ def negative_padding(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
             continue
         for index in _indices(context, event):
             value = event.scope.module.values.get(index)
-            if value is None or not _padded(context, context.flow.here(value, event.scope), 0):
+            if value is None or not _padded(context, context.flow.here(value, event.scope), 0, set()):
                 continue
             if not _masked(context, event, index):
                 yield event.scope, index, mode
@@ -84,24 +84,25 @@ def _indices(context: Context, event: CallEvent) -> list[ast.expr]:
     return [part for part in parts if isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Call)]
 
 
-def _padded(context: Context, bound: Bound, depth: int) -> bool:
+def _padded(context: Context, bound: Bound, depth: int, seen: set[Bound]) -> bool:
     """Say whether an array is filled up with a negative number, by one of the ways in which it is made."""
-    if depth > _DEPTH:
+    if depth > _DEPTH or bound in seen:
         return False
-    return any(_source(context, one, depth + 1) for one in context.sources.originals(bound))
+    seen.add(bound)
+    return any(_source(context, one, depth + 1, seen) for one in context.sources.originals(bound))
 
 
-def _source(context: Context, bound: Bound, depth: int) -> bool:
+def _source(context: Context, bound: Bound, depth: int, seen: set[Bound]) -> bool:
     value = bound.value
     if isinstance(value, Changed | Loop):
-        return depth <= _DEPTH and _source(context, context.flow.with_value(bound, value.before), depth + 1)
+        return depth <= _DEPTH and _source(context, context.flow.with_value(bound, value.before), depth + 1, seen)
     if isinstance(value, Indexed | Round | Item):  # a row of a table
         base = context.flow.with_value(bound, value.base)
-        return not isinstance(base.value, Param) and depth <= _DEPTH and _padded(context, base, depth + 1)
+        return not isinstance(base.value, Param) and depth <= _DEPTH and _padded(context, base, depth + 1, seen)
     if isinstance(value, Choice):
-        return any(_source(context, context.flow.with_value(bound, way), depth + 1) for way in value.options)
+        return any(_source(context, context.flow.with_value(bound, way), depth + 1, seen) for way in value.options)
     if isinstance(value, Param):
-        return any(_padded(context, one, depth + 1) for one in given_to_objects(context, bound))
+        return any(_padded(context, one, depth + 1, seen) for one in given_to_objects(context, bound))
     if isinstance(value, Unknown):
         return _minus_ones(context, value.node)
     if not isinstance(value, Call) or value.starred:
@@ -109,7 +110,7 @@ def _source(context: Context, bound: Bound, depth: int) -> bool:
     name = context.flow.calls.callee_name(bound)
     word = last(name)
     if not name and isinstance(value.callee, Attr) and value.callee.name in _COPYING:
-        return _padded(context, context.flow.with_value(bound, value.callee.base), depth + 1)
+        return _padded(context, context.flow.with_value(bound, value.callee.base), depth + 1, seen)
     if not name.startswith(("jax.numpy.", "numpy.", "jax.device_put")):
         return False
     if word in _FILLING:
@@ -123,12 +124,12 @@ def _source(context: Context, bound: Bound, depth: int) -> bool:
     if word in _JOINING and value.args:
         listed = word != "append" and isinstance(value.args[0], Sequence)
         pieces = value.args[0].items if listed and isinstance(value.args[0], Sequence) else value.args[:2]
-        return any(_padded(context, context.flow.with_value(bound, piece), depth + 1) for piece in pieces)
+        return any(_padded(context, context.flow.with_value(bound, piece), depth + 1, seen) for piece in pieces)
     if word in _COPYING and value.args:
         given = value.args[0]
         node = value.node.args[0] if value.node.args else None
         return (node is not None and _filled_rows(node)) or _padded(
-            context, context.flow.with_value(bound, given), depth + 1
+            context, context.flow.with_value(bound, given), depth + 1, seen
         )
     return False
 

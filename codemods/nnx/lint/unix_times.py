@@ -41,8 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
     times = _Times(context)
     told: set[ast.AST] = set()
     for scope, given in _differences(context):
-        times.clocked = False
-        found = times.narrow(_bound(context, given, scope), 0)
+        found = times.ask(_bound(context, given, scope))
         if found is None or found[1] in told or not (times.clocked or _named(given, found[1])):
             continue
         if found[0].module not in context.asked or in_test(found[0]):
@@ -93,27 +92,43 @@ class _Times:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.clocked = False  # whether a clock has given one
+        self._narrowed: dict[Bound, tuple[Scope, ast.AST] | None] = {}  # within one question
+        self._known: dict[tuple[Bound, bool], bool] = {}
 
-    def narrow(self, bound: Bound, depth: int) -> tuple[Scope, ast.AST] | None:
+    def ask(self, bound: Bound) -> tuple[Scope, ast.AST] | None:
         """Return where times were made float32; None of anything else."""
+        self.clocked = False
+        self._narrowed.clear()
+        self._known.clear()
+        return self._made(bound, 0)
+
+    def _made(self, bound: Bound, depth: int) -> tuple[Scope, ast.AST] | None:
         if depth > _DEPTH:
             return None
-        found = [self._narrow(source, depth) for source in self._context.sources.originals(bound)]
-        return found[0] if found and None not in found else None
+        if bound not in self._narrowed:
+            self._narrowed[bound] = None  # of what is made of itself nothing is known
+            found: tuple[Scope, ast.AST] | None = None
+            for source in self._context.sources.originals(bound):
+                one = self._narrow(source, depth)
+                if one is None:
+                    return None
+                found = found or one
+            self._narrowed[bound] = found
+        return self._narrowed[bound]
 
     def _narrow(self, source: Bound, depth: int) -> tuple[Scope, ast.AST] | None:
         value, with_value = source.value, self._context.flow.with_value
         if isinstance(value, Item | Indexed | Round):
-            return self.narrow(with_value(source, value.base), depth + 1)
+            return self._made(with_value(source, value.base), depth + 1)
         if not isinstance(value, Call):
             return None
         name, callee = self._context.flow.calls.callee_name(source), value.callee
         if not name and isinstance(callee, Attr):
             given = with_value(source, callee.base)
             if callee.name in _PARTS:
-                return self.narrow(given, depth + 1)
+                return self._made(given, depth + 1)
             if callee.name == "astype" and value.args and self._is_narrow(source, value.args[0]):
-                return self._place(source) if self.absolute(given, 0) else self.narrow(given, depth + 1)
+                return self._place(source) if self.absolute(given, 0) else self._made(given, depth + 1)
             return None
         if name in {"jax.numpy.float32", "jax.numpy.bfloat16", "numpy.float32"} and value.args:
             return self._place(source) if self.absolute(with_value(source, value.args[0]), 0) else None
@@ -146,8 +161,12 @@ class _Times:
         """
         if depth > _DEPTH:
             return False
-        sources = self._context.sources.originals(bound)
-        return bool(sources) and all(self._absolute(one, depth, floats) for one in sources)
+        key = bound, floats
+        if key not in self._known:
+            self._known[key] = False
+            sources = self._context.sources.originals(bound)
+            self._known[key] = bool(sources) and all(self._absolute(one, depth, floats) for one in sources)
+        return self._known[key]
 
     def _absolute(self, source: Bound, depth: int, floats: bool) -> bool:
         value, context = source.value, self._context

@@ -15,28 +15,34 @@ _ZEROS = frozenset({"zeros", "zeros_like", "pad"})
 _DEPTH = 8
 
 
-def zero_padded(context: Context, bound: Bound, depth: int = 0) -> bool:
+def zero_padded(context: Context, bound: Bound) -> bool:
     """Say whether an array may be filled up with zeros, in one of the ways in which it is made.
 
     Args:
         context: the analysis.
         bound: the array in its activation.
-        depth: how many values it was followed from.
     """
-    return depth < _DEPTH and any(_made(context, one, depth + 1) for one in context.sources.originals(bound))
+    return _padded(context, bound, 0, set())
 
 
-def _made(context: Context, source: Bound, depth: int) -> bool:
+def _padded(context: Context, bound: Bound, depth: int, seen: set[Bound]) -> bool:
+    if depth >= _DEPTH or bound in seen:
+        return False
+    seen.add(bound)
+    return any(_made(context, one, depth + 1, seen) for one in context.sources.originals(bound))
+
+
+def _made(context: Context, source: Bound, depth: int, seen: set[Bound]) -> bool:
     value = source.value
     if isinstance(value, Param):
-        return any(zero_padded(context, one, depth) for one in given_to_objects(context, source))
+        return any(_padded(context, one, depth, seen) for one in given_to_objects(context, source))
     if isinstance(value, Item | Indexed):
-        return zero_padded(context, context.flow.with_value(source, value.base), depth)
+        return _padded(context, context.flow.with_value(source, value.base), depth, seen)
     if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp) and isinstance(value.node.op, ast.Mult):
         scope = context.bodies.home(value.node) or context.bodies.module_scope(value.node)
         values = scope.module.values if scope is not None else {}
         sides = [values.get(side, Unknown(side)) for side in (value.node.left, value.node.right)]
-        return any(zero_padded(context, context.flow.with_value(source, one), depth) for one in sides)
+        return any(_padded(context, context.flow.with_value(source, one), depth, seen) for one in sides)
     if not isinstance(value, Call):
         return False
     word = last(context.flow.calls.callee_name(source))
@@ -47,4 +53,4 @@ def _made(context: Context, source: Bound, depth: int) -> bool:
         parts = [*parts[0].items]
     if not word and isinstance(value.callee, Attr):
         parts.append(value.callee.base)
-    return any(zero_padded(context, context.flow.with_value(source, one), depth) for one in parts)
+    return any(_padded(context, context.flow.with_value(source, one), depth, seen) for one in parts)
