@@ -137,3 +137,85 @@ def pooled(x, kind):
 )
 def test_an_unfinished_branch(last: str, found: bool) -> None:
     assert ("NNX881" in {one.code for one in look(UNFINISHED.format(last), CHOSEN).findings}) is found
+
+
+SHAPED = """\
+import jax
+import jax.numpy as jnp
+def flat(x):
+    size = jnp.prod(jnp.array(x.shape)){}
+    return x.reshape((size,))
+"""
+RAN = "jax.jit(flat)(jnp.ones((2, 3))){}\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "failed", "found"),
+    [
+        ((SHAPED.format(""), RAN.format("")), {}, True),
+        ((SHAPED.format(""), "y = 3\n", RAN.format("")), {2: "TypeError"}, False),
+        ((SHAPED.format(""), "y = 3\n", RAN.format("")), {1: "TypeError"}, True),
+        ((SHAPED.format(""), RAN.format("")), {1: "NameError"}, True),
+        ((SHAPED.format(""), RAN.format("")), {1: "TracerIntegerConversionError"}, False),
+        ((SHAPED.format(""), RAN.format("  # a crash!")), {}, False),
+        ((SHAPED.format(""), RAN.format("  # fails")), {}, False),
+        ((SHAPED.format(""), RAN.format("  # Error!")), {}, False),
+        ((SHAPED.format(""), RAN.format("  # no crash")), {}, True),
+        ((SHAPED.format(""), RAN.format("  # error of the fit")), {}, True),
+        ((SHAPED.format(""), RAN.format("  # crash test of a car")), {}, True),
+        ((SHAPED.format("").replace("e,))\n", "e,))  # this will crash\n"), RAN.format("")), {}, False),
+        ((SHAPED.format("").replace("e,))\n", "e,))  # so that it will not crash\n"), RAN.format("")), {}, True),
+        ((SHAPED.format(""), "fast = jax.jit(flat)\n", "fast(jnp.ones((2, 3)))  # crash\n"), {}, False),
+        ((SHAPED.format(""), RAN.format(""), "flat(jnp.ones(3))\n"), {2: "TypeError"}, True),
+        ((SHAPED.format(""), RAN.format(""), "def flat(x):\n    return x\n", RAN.format("")), {3: "TypeError"}, True),
+    ],
+)
+def test_a_later_cell_shows_the_error(cells: tuple[str, ...], failed: dict[int, str], found: bool) -> None:
+    assert ("NNX823" in codes(*cells, failed=failed)) is found
+
+
+COUNTED = """\
+import jax
+import jax.numpy as jnp
+def count(r, x):
+    return jnp.count_nonzero(x / r < 1.0) * 1.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "failed", "found"),
+    [
+        ("jax.grad(count)(1.0, jnp.ones(3))\n", {}, True),
+        ("jax.grad(count)(1.0, jnp.ones(3))\n", {1: "TypeError"}, False),
+        ("jax.grad(count)(1.0, jnp.ones(3))\n# a silent problem for gradient descent\n", {}, False),
+        ("jax.grad(count)(1.0, jnp.ones(3))\nx = 3\n# a silent problem of another thing\n", {}, True),
+    ],
+)
+def test_a_later_cell_shows_a_gradient(call: str, failed: dict[int, str], found: bool) -> None:
+    assert ("NNX884" in codes(COUNTED, call, failed=failed)) is found
+
+
+PRINTS = """\
+import jax
+import jax.numpy as jnp
+def doubled(x):
+    print("x:", x){}
+    return 2 * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "call", "failed", "found"),
+    [
+        ("", "jax.jit(doubled)(jnp.ones(3))\n", {}, True),
+        ("  # x is traced here", "jax.jit(doubled)(jnp.ones(3))\n", {}, False),
+        ("", "jax.jit(doubled)(jnp.ones(3))  # a tracer\n", {}, False),
+        ("", "jax.jit(doubled)(jnp.ones(3))\n", {1: "TracerBoolConversionError"}, False),
+        ("", "jax.jit(doubled)(jnp.ones(3))\n", {1: "KeyboardInterrupt"}, True),
+        ("  # the trace of a matrix", "jax.jit(doubled)(jnp.ones(3))\n", {}, True),
+        ("  # for ray tracing", "jax.jit(doubled)(jnp.ones(3))\n", {}, True),
+    ],
+)
+def test_prints_that_show_tracers(comment: str, call: str, failed: dict[int, str], found: bool) -> None:
+    cells = (PRINTS.format(comment), call)
+    assert ("NNX803" in codes(*cells, failed=failed)) is found

@@ -9,13 +9,13 @@ from functools import cached_property
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
 from codemods.nnx.lint.overloaded import overloads
+from codemods.nnx.lint.swallowing import EXPECTING, called, swallowing
 from codemods.nnx.lint.syntax import Path, behind, handles, inside, names_in, own_nodes, paths, short_circuits
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.project import Project
+from codemods.nnx.values import Call
 
-#: Context managers in whose blocks an error is expected or passed over.
-EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "suppress"})
 #: Context managers in whose blocks nothing is traced.
 CONCRETE = frozenset({"ensure_compile_time_eval", "disable_jit"})
 _OF_JAX = pattern(r"_*is_(a_)?(jax|jnp|traced)")
@@ -87,10 +87,34 @@ class Bodies:
     def guarded(self, node: ast.AST, scope: Scope) -> bool:
         """Say whether a node stands in a ``try`` that goes on after its errors, or where an error is expected."""
         if scope not in self._guarding:
-            self._guarding[scope] = any(map(_guards, self.nodes(scope)))
+            self._guarding[scope] = any(self._guards(block, scope) for block in self.nodes(scope))
         if not self._guarding[scope]:
             return False
-        return any(arm == "body" and _guards(block) for block, arm in self.paths(scope).get(node, ()))
+        return any(arm == "body" and self._guards(block, scope) for block, arm in self.paths(scope).get(node, ()))
+
+    def _guards(self, block: ast.AST, scope: Scope) -> bool:
+        """Say whether a block of a body goes on after errors in it, or expects them there."""
+        kind = type(block)
+        if kind is ast.Try:
+            return handles(block)  # type: ignore[arg-type]
+        if kind is not ast.With:
+            return False
+        return any(self._manager(item, scope) in self._expecting for item in block.items)  # type: ignore[attr-defined]
+
+    @cached_property
+    def _expecting(self) -> frozenset[str]:
+        return EXPECTING | swallowing(self._project)
+
+    def _manager(self, item: ast.withitem, scope: Scope) -> str:
+        """Return the last part of the name of what makes a context manager, which a variable may hold."""
+        word = called(item)
+        outer: Scope | None = scope if isinstance(item.context_expr, ast.Name) else None
+        while outer is not None:
+            for value in outer.bindings.get(word, ()):
+                if isinstance(value, Call) and isinstance(value.node, ast.Call):
+                    return self._original(scope.module, last_word(value.node.func))
+            outer = outer.parent
+        return self._original(scope.module, word)
 
     def untraced(self, node: ast.AST, scope: Scope) -> bool:
         """Say whether a node may run on concrete values although its function is traced.
@@ -103,7 +127,7 @@ class Bodies:
         for block, arm in self.paths(scope).get(node, ()):
             if isinstance(block, ast.Try) and arm == "handlers":
                 return True  # what failed before may be no array at all
-            if isinstance(block, ast.With) and arm == "body" and any(_called(i) in CONCRETE for i in block.items):
+            if isinstance(block, ast.With) and arm == "body" and any(called(i) in CONCRETE for i in block.items):
                 return True
             if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
                 if self._typed(block) & names_in(node) or _without_jax(block.test, arm == "body"):
@@ -273,20 +297,6 @@ def _of_tracers(test: ast.expr) -> frozenset[str]:
 
 
 _ARRAY_TYPES = frozenset({"jax.Array", "Array", "jnp.ndarray", "jax.numpy.ndarray"})
-
-
-def _guards(block: ast.AST) -> bool:
-    """Say whether a block goes on after errors in its body, or expects them there."""
-    kind = type(block)
-    if kind is ast.Try:
-        return handles(block)  # type: ignore[arg-type]
-    return kind is ast.With and any(_called(item) in EXPECTING for item in block.items)  # type: ignore[attr-defined]
-
-
-def _called(item: ast.withitem) -> str:
-    """Return the last part of the name of a context manager."""
-    made = item.context_expr
-    return last_word(made.func if isinstance(made, ast.Call) else made)
 
 
 def _keeps(node: ast.AST) -> bool:

@@ -32,6 +32,10 @@ def _check(context: Context) -> Iterator[Finding]:
         array = event.scope.module.values.get(holder.value) if isinstance(holder, ast.Attribute) else None
         if array is not None and context.kinds.only(context.flow.here(array, event.scope)) is Kind.NUMPY:
             continue  # which has no `at`
+        if array is not None and context.flow.classes.class_of(
+            context.flow.resolve(context.flow.here(array, event.scope))
+        ):
+            continue  # an object of the project, whose `at` does what its class says
         if isinstance(holder, ast.Attribute) and holder.attr == "at" and not _reference(context, event, holder.value):
             yield finding(
                 RULE.code,

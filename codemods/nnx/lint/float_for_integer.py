@@ -37,6 +37,9 @@ _PLACES: dict[str, tuple[int, ...]] = {
 }
 _STATIC = frozenset({"shape", "ndim", "size"})
 
+#: What makes arrays of what stands in brackets, with steps of any size.
+_MAKING = frozenset({"r_", "c_", "mgrid", "ogrid"})
+
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *sorted({last(one) for one in _PLACES})):
@@ -51,7 +54,10 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _reshaped(context)
     for scope, inner in each(context, ast.Subscript):
         for part in _bounds(inner.slice):
-            sliced = isinstance(inner.slice, ast.Slice) and last_word(inner.value) != "loc"  # by labels
+            word = last_word(inner.value)
+            if word in _MAKING:
+                continue
+            sliced = isinstance(inner.slice, ast.Slice) and word != "loc"  # by labels
             if not _quotient(context, part, scope) or context.bodies.guarded(inner, scope):
                 continue
             if sliced or _is_array(context, inner.value, scope):

@@ -210,9 +210,34 @@ _FOR_PLACES = pattern(r"ind|idx|arg|pos|order|perm|place|rank|^_")
 
 
 def _two_values(word: str, target: ast.Tuple) -> bool:
-    """Say whether the smaller and the larger of two numbers may be meant: ``low, high = jnp.sort(pair)``."""
-    values, places = (bool(_FOR_PLACES.search(last_word(one).lower())) for one in target.elts)
-    return word == "sort" and (values or not places)
+    """Say whether two numbers may be meant: the smaller and the larger of a pair, ``low, high = jnp.sort(pair)``, or
+    the least of each of two columns, ``xmin, ymin = points.min(axis=0)``."""
+    one, two = (last_word(name).lower() for name in target.elts)
+    values, places = bool(_FOR_PLACES.search(one)), bool(_FOR_PLACES.search(two))
+    if word == "sort":
+        return values or not places
+    return not values and not places and _named_alike(one, two)
+
+
+def _named_alike(one: str, two: str) -> bool:
+    """Say whether two names are one word of two columns: ``xmin, ymin``, ``lo_a, lo_b`` or ``max_lat, max_lon``."""
+    parts = [name.split("_") for name in (one, two)]
+    if len(parts[0]) == len(parts[1]) > 1:
+        unlike = [(a, b) for a, b in zip(*parts, strict=True) if a != b]
+        return len(unlike) == 1 and (_neighbours(*unlike[0]) or unlike[0] in _COLUMNS)
+    if len(one) != len(two) or len(one) < 2:
+        return False
+    return (one[1:] == two[1:] and _neighbours(one[0], two[0])) or (
+        one[:-1] == two[:-1] and _neighbours(one[-1], two[-1])
+    )
+
+
+def _neighbours(one: str, two: str) -> bool:
+    """Say whether two letters or digits count up, as those of axes do, and not as ``v`` and ``i`` of a value."""
+    return len(one) == len(two) == 1 and abs(ord(one) - ord(two)) == 1
+
+
+_COLUMNS = frozenset({("lat", "lon"), ("lon", "lat"), ("width", "height"), ("height", "width"), ("left", "right")})
 
 
 def _frozen_by_flag(context: Context, event: AttrEvent) -> bool:

@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
         loop = innermost_loop(event)
         if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
             continue
-        if loop is not None and few(context, event.scope, loop):
+        if loop is not None and (few(context, event.scope, loop) or _in_one_round(context, event, loop)):
             continue
         bound = _depends(context, event, loop) if loop is not None else not _repeated(context, event)
         if bound and loop is not None and _sliced(loop, event.node):
@@ -51,6 +51,21 @@ def _check(context: Context) -> Iterator[Finding]:
                 if not _bound_in(outer, node, own=node) and not traced and not few(context, root.scope, outer):
                     yield _found(root.scope, root.node, root.transform)
                 break
+
+
+def _in_one_round(context: Context, event: CallEvent, loop: ast.AST) -> bool:
+    """Say whether a call stands under ``if i == 0``, with the variable of its loop."""
+    names = names_in(loop.target) if isinstance(loop, ast.For) else ()
+    return any(
+        isinstance(block, ast.If)
+        and arm == "body"
+        and isinstance(block.test, ast.Compare)
+        and isinstance(block.test.left, ast.Name)
+        and block.test.left.id in names
+        and isinstance(block.test.ops[0], ast.Eq)
+        and isinstance(block.test.comparators[0], ast.Constant)
+        for block, arm in context.bodies.paths(event.scope).get(event.node, ())
+    )
 
 
 def _found(scope: Scope, node: ast.AST, name: str, help: str = "compile once before the loop") -> Finding:

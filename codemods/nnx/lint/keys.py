@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import origin
+from codemods.nnx.lint.owners import left_to_heirs
 from codemods.nnx.lint.syntax import argument, constant, inside, keyword, names_in, operands
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
@@ -212,7 +213,7 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
         for (scope, key), users in found.items()
         if isinstance(key, Param)
         and key.function.scope is scope
-        and not all(_for_want(context, use, key) for use in users)
+        and not all(_for_want(context, use, key) or _comes_to_nothing(context, use) for use in users)
     ]
     consuming += [
         param
@@ -346,6 +347,39 @@ def _reads_of_parts(context: Context, use: Use) -> list[ast.AST]:
         if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
         if not any(inside(n, one) for one in gone_through)
     ]
+
+
+def _comes_to_nothing(context: Context, use: Use) -> bool:
+    """Say whether the parts of a split key are only given to functions of the project that do not read them."""
+    reads = {*_reads_of_parts(context, use)}
+    if not reads:
+        return False
+    for event in context.bodies.calls.get(use.event.scope, ()):
+        places = [i for i, node in enumerate(event.node.args) if node in reads]
+        if places and not event.value.starred and _ignored(context, event, places):
+            reads -= {event.node.args[i] for i in places}
+    return not reads
+
+
+def _ignored(context: Context, event: CallEvent, places: list[int]) -> bool:
+    """Say whether a call runs a function of the project, or a method with all that override it, that never reads some
+    of its arguments."""
+    callees = context.flow.calls.callables(context.flow.here(event.value.callee, event.scope))
+    if len(callees) != 1 or callees[0].args or callees[0].keywords or callees[0].gradient:
+        return False
+    called = callees[0].function
+    versions = {called}
+    if called.owner is not None:
+        heirs = context.flow.classes.heirs(called.owner)
+        versions |= {cls.methods[called.name] for cls in heirs if called.name in cls.methods}
+    taken = callees[0].receiver is not None and called.binding in {"instance", "class"}
+    for function in versions:
+        params = list(function.params)[taken : function.positional]
+        if isinstance(function.node, ast.Lambda) or left_to_heirs(function) or places[-1] >= len(params):
+            return False
+        if names_in(function.node) & {params[i] for i in places}:
+            return False
+    return True
 
 
 def _of_parts(loop: ast.For, names: set[str]) -> set[str]:

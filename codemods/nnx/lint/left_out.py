@@ -11,6 +11,7 @@ from codemods.nnx.lint.on_purpose import on_purpose
 from codemods.nnx.lint.other_worlds import other_worlds
 from codemods.nnx.lint.places import is_test
 from codemods.nnx.lint.shown_errors import error_shown, only_tried
+from codemods.nnx.lint.shown_later import shown_later
 from codemods.nnx.lint.unreached import unreached
 from codemods.nnx.options import Options
 from codemods.nnx.rule import MISTAKES, Rule
@@ -62,6 +63,7 @@ def worth_telling(
     selected = (*options.select, *options.extend)
     reasons: tuple[Callable[[Finding, ModuleFacts], bool], ...] = (
         lambda one, module: error_shown(module.source, one, by_code.get(one.code)),
+        lambda one, module: shown_later(module.source, one, by_code.get(one.code)),
         lambda one, module: one.code in _RAISING and only_tried(module.source, one),
         lambda one, module: one.code in _RAISING and is_test(module) and not one.code.startswith(selected),
         lambda one, module: any(start <= one.start < end for start, end in module.source.once(unreached)),

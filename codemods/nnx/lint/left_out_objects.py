@@ -47,8 +47,7 @@ def _left_out(context: Context, call: CallEvent, makers: list[CallEvent]) -> boo
 
 def gives(event: CallEvent, param: Param) -> bool:
     """Say whether a call gives something for a parameter, which is not known to be None."""
-    method = int(param.function.binding in {"instance", "class"} and isinstance(event.node.func, ast.Attribute))
-    node = argument(event.node, position(param) - method, param.name)
+    node = argument(event.node, position(param), param.name)
     if node is None:
         return event.value.starred
     return not (isinstance(node, ast.Constant) and node.value is None)

@@ -40,6 +40,8 @@ _SAME = frozenset(
 
 _HOST = ("math.", "scipy.special.", "scipy.linalg.", "scipy.interpolate.", "scipy.signal.", "scipy.ndimage.",
          "scipy.stats.", "scipy.integrate.", "scipy.optimize.", "scipy.spatial.", "scipy.fft.", "sklearn.")  # fmt: skip
+# classes that only hold what they are given, as OptimizeResult, RootResults and Bunch do
+_RECORDS = ("Result", "Results", "Bunch")
 _MAKING = frozenset(
     {"array", "asarray", "zeros", "ones", "full", "arange", "linspace", "eye", "load", "loadtxt", "stack",
      "concatenate", "logspace", "geomspace", "empty", "identity"}
@@ -52,6 +54,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in (*traced_calls(context, level=0), *differentiated_calls(context)):
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
         if not (numpy or name.startswith(_HOST)) or (numpy and last(name) in NUMPY_ALLOWED):
+            continue
+        if last(name).endswith(_RECORDS):
             continue
         if context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope):
             continue

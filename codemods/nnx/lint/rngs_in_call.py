@@ -17,6 +17,7 @@ from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, kinds_of
 from codemods.nnx.lint.traced import COMPILED, function_of
 from codemods.nnx.lint.unread import given_names, unread
+from codemods.nnx.lint.untraced import is_none
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value
@@ -112,9 +113,23 @@ def _anew(context: Context, event: CallEvent) -> bool:
         return False  # whose numbers are to be the same each time
     if not all(_constant(context, event, v) for v in values):
         return False
-    if context.flow.calls.name(event) not in _SEEDS or _fixed(context, event):
+    if context.flow.calls.name(event) not in _SEEDS or _fixed(context, event) or _once(context, event):
         return False
     return not same_said(event.scope, event.statement) and not _for_nothing(context, event)
+
+
+def _once(context: Context, event: CallEvent) -> bool:
+    """Say whether something is made at the first call, and kept: ``if self.weight is None: self.weight = ...``."""
+    for block, arm in context.bodies.paths(event.scope).get(event.node, ()):
+        if not isinstance(block, ast.If) or arm != "body" or not isinstance(block.test, ast.Compare):
+            continue
+        test = block.test
+        if isinstance(test.left, ast.Attribute) and isinstance(test.ops[0], ast.Is) and is_none(test.comparators[0]):
+            kept = (target for one in block.body if isinstance(one, ast.Assign) for target in one.targets)
+            if any(ast.dump(test.left.value) == ast.dump(t.value) and test.left.attr == t.attr
+                   for t in kept if isinstance(t, ast.Attribute)):  # fmt: skip
+                return True
+    return False
 
 
 def _seed(node: ast.expr) -> ast.expr:

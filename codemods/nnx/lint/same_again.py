@@ -6,8 +6,8 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
-from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Call, Free, Param, Value
+from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.values import Call, Free, Param, Unknown, Value
 
 
 def other_item(context: Context, function: FunctionFacts, name: str, change: ast.AST) -> bool:
@@ -50,6 +50,44 @@ def compiled_anew(context: Context, function: FunctionFacts, free: Free) -> bool
         return False
     makers = {_maker(context, value, free.scope) for value in free.scope.bindings.get(free.name, ())}
     return len(makers) > 1
+
+
+def of_other_lengths(context: Context, function: FunctionFacts, scope: Scope, change: ast.AST) -> bool:
+    """Say whether all calls that follow a change get what a new mask leaves of an array: JAX compiles for its length.
+
+    Args:
+        context: the analysis.
+        function: what reads a variable, and is compiled.
+        scope: the body that changes the variable, and calls the function.
+        change: what binds the variable.
+    """
+    nodes = context.bodies.nodes(scope)
+    calls = [
+        n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == function.name
+    ]
+    loops = [n for n in nodes if isinstance(n, ast.For | ast.While)] if calls else []
+    line = getattr(change, "lineno", 0)
+    first = min((call.lineno for call in calls), default=line)
+    after = {
+        call: around
+        for call in calls
+        if (around := [loop for loop in loops if inside(change, loop) and inside(call, loop)]) or call.lineno > line
+    }
+    return bool(after) and all(
+        any(
+            all(inside(mask, loop) for loop in around) and (around or mask.lineno > first)
+            for mask in _masks(scope, call)
+        )
+        for call, around in after.items()
+    )
+
+
+def _masks(scope: Scope, call: ast.Call) -> list[ast.expr]:
+    """Return the conditions by which the arguments of a call are taken from arrays: ``x[mask]``."""
+    indices = [part.slice for part in call.args if isinstance(part, ast.Subscript)]
+    values = [scope.module.values.get(index) for index in indices if isinstance(index, ast.Name)]
+    made = [value.node for value in values if isinstance(value, Unknown)]
+    return [node for node in made if isinstance(node, ast.Compare)]
 
 
 def _maker(context: Context, value: Value, scope: Scope) -> str:

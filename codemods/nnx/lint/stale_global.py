@@ -20,7 +20,7 @@ from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.running import running_calls
-from codemods.nnx.lint.same_again import compiled_anew, other_item
+from codemods.nnx.lint.same_again import compiled_anew, of_other_lengths, other_item
 from codemods.nnx.lint.static_changed import changed_statics
 from codemods.nnx.lint.syntax import constant, inside, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
@@ -123,6 +123,7 @@ def _called_between(context: Context, function: FunctionFacts, free: Free) -> Pl
         if not _before(context, function, free, change)
         and not _with_the_shape(context, *change)
         and not other_item(context, function, free.name, change[1])
+        and not of_other_lengths(context, function, *change)
     ]
     return changed_between(context, compiling_roots(context, function), changes) if changes else None
 
@@ -379,6 +380,8 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
         if _with_the_shape(context, outer, node) or other_item(context, reader, free.name, node):
             continue
         if _binds(node, free.name) and (_same(context, free, outer) or _once(context, free, outer)):
+            continue
+        if of_other_lengths(context, function, outer, node):
             continue
         if lines and lines[0] < node.lineno < lines[-1]:
             return node

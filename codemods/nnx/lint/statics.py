@@ -88,11 +88,22 @@ def _receiver(context: Context, event: CallEvent, function: FunctionFacts) -> in
     """Return how many first parameters a call gets from the object whose method it calls."""
     if not received(function):
         return 0
-    named = isinstance(event.node.func, ast.Attribute)
-    for layer in layers(context, context.flow.here(event.value.callee, event.scope)):
+    callee = context.flow.here(event.value.callee, event.scope)
+    for layer in layers(context, callee):
         made = layer.value
-        if isinstance(made, Call) and made.node is not event.node and made.args and isinstance(made.args[0], Attr):
-            held = context.flow.follow(layer, made.args[0].base).value
-            # vmap(self.method) takes what stands behind self
-            return int(function.binding == "class" or not isinstance(held, Class))
-    return int(named or function.name == "__call__")
+        if isinstance(made, Call) and made.node is not event.node and made.args:
+            bound = _bound_method(context, context.flow.follow(layer, made.args[0]), function)
+            if bound is not None:
+                return bound  # vmap(self.method) takes what stands behind self
+    bound = _bound_method(context, callee, function)  # in a name too: func = self.method
+    return int(isinstance(event.node.func, ast.Attribute) or function.name == "__call__") if bound is None else bound
+
+
+def _bound_method(context: Context, held: Bound, function: FunctionFacts) -> int | None:
+    """Return how many first parameters the object of a method fills that a value holds; None if it holds none."""
+    for one in (context.flow.resolve(held), *context.sources.originals(held)):
+        if isinstance(one.value, Attr):
+            base = context.flow.follow(one, one.value.base).value
+            if one.value.name == function.name or not isinstance(base, Class):
+                return int(function.binding == "class" or not isinstance(base, Class))
+    return None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.lint.bodies import EXPECTING
+from codemods.nnx.lint.swallowing import EXPECTING
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.origins import Origin

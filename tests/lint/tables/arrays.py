@@ -331,6 +331,25 @@ def kernel(x_ref, o_ref):
     o_ref.at[0].set(x_ref[0])
 f = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((3,), jnp.float32), interpret=True)
 """,
+            """\
+class Where:
+    def __init__(self, tree):
+        self.tree = tree
+    def __getitem__(self, which):
+        return self
+    def set(self, value):
+        self.tree.value = value
+        return self.tree
+class Tree:
+    def __init__(self, value):
+        self.value = value
+    @property
+    def at(self):
+        return Where(self)
+tree = Tree(1.0)
+tree.at[...].set(0)
+print(tree.value)
+""",
             "x = x.at[0].set(1.0)\n",
             "def f(y):\n    return y.at[0].add(1)\n",
             "frame = load() if False else None\nif frame is not None:\n    frame.at[0, 'a'] = 3\n",

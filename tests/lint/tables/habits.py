@@ -96,8 +96,17 @@ CASES: dict[str, Cases] = {
             "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.fc = nnx.Linear(3, 3, rngs=rngs)\n"
             "    def __call__(self, x):\n        return self.fc.forward(x)  # NNX720\n",
             "y = model(x)\nprint(y.view(1, -1), y.reshape(1, -1))  # NNX720\n",
+            "rows = jnp.ones((2, 5))\nbest, place = rows.max(axis=1)  # NNX720\n",
+            "rows = jnp.ones((2, 5))\nmax_v, max_i = rows.max(axis=1)  # NNX720\n",
+            "rows = jnp.ones((2, 5))\nmax_value, max_class = rows.max(axis=1)  # NNX720\n",
+            "rows = jnp.ones((2, 5))\nvmax, imax = rows.max(axis=1)  # NNX720\n",
+            "_, most = jnp.ones((2, 5)).min(axis=0)  # NNX720\n",
         ),
         clean=(
+            "points = jnp.ones((5, 2))\nxmin, ymin = points.min(axis=0)\nxmax, ymax = points.max(axis=0)\n",
+            "points = jnp.ones((5, 2))\nlo_x, lo_y = points.min(axis=0)\nhi_x, hi_y = jnp.max(points, axis=0)\n",
+            "points = jnp.ones((5, 2))\na_min, b_min = points.min(axis=0)\nx1, x2 = jnp.median(points, axis=0)\n",
+            "track = jnp.ones((5, 2))\nlat_max, lon_max = track.max(axis=0)\n",
             """\
 class Ket:
     __array_priority__ = 100

@@ -1065,6 +1065,20 @@ def f(d, x):
     "NNX806": Cases(
         bad=(
             """\
+class Source:
+    def noise(self, v, key=None):
+        if key is None:
+            return np.random.normal(size=3)  # NNX806
+        return jax.random.normal(key, (3,))
+source = Source()
+@jax.jit
+def step(v, keys):
+    for key in keys.values():
+        v = v + source.noise(v)
+    return v
+print(step(x, {"a": key}), source.noise(x))
+""",
+            """\
 def timeit(function):
     def wrapper(*args):
         begin = time.perf_counter()  # NNX806
@@ -1384,6 +1398,26 @@ y = jax.jit(solve)(x)
     "NNX807": Cases(
         bad=(
             """\
+rate = 1.0
+good = x > 0
+@jax.jit
+def step(v):
+    return v.sum() * rate  # NNX807
+print(step(x[good]))
+rate = jnp.sum(x)
+print(step(x[good]))
+""",
+            """\
+rate = 1.0
+@jax.jit
+def step(v):
+    return v.sum() * rate  # NNX807
+for t in range(1, 3):
+    good = x > t
+    rate = rate * 2.0
+    print(step(x[good]), step(x))
+""",
+            """\
 class Fixed:
     def __init__(self, rate, table):
         self.rate = rate
@@ -1571,6 +1605,29 @@ def main():
 """,
         ),
         clean=(
+            """\
+rate = 1.0
+@jax.jit
+def step(v, w):
+    return v.sum() * w.sum() * rate
+print(step(x, x))
+for t in range(1, 3):
+    good = jnp.arange(3) < t
+    rate = rate * 2.0
+    for _ in range(3):
+        y = step(x[good], x[good])
+    print(y)
+""",
+            """\
+rate = 1.0
+@jax.jit
+def step(v):
+    return v.sum() * rate
+print(step(x))
+rate = jnp.sum(x)
+good = x > 3
+print(step(x[good]))
+""",
             """\
 from flax import linen
 from flax.training.train_state import TrainState
@@ -2192,6 +2249,28 @@ jax.lax.scan(lambda c, v: (c, drop(v)), 0, jnp.ones((4, 3)))
     ),
     "NNX810": Cases(
         bad=(
+            """\
+from contextlib import contextmanager
+class Timed:
+    def __enter__(self):
+        return self
+    def __exit__(self, kind, value, trace):
+        print(kind)
+        return None
+@contextmanager
+def logged():
+    try:
+        yield
+    except Exception as error:
+        print(error)
+        raise
+@jax.jit
+def f(v):
+    with Timed():
+        w = np.exp(v)  # NNX810
+    with logged():
+        return np.log(v) + w  # NNX810
+""",
             "class Series:\n    def __init__(self, a):\n        self.a = a\n"
             "    def scaled(self, other):\n        return np.asarray(other) * self.a  # NNX810\n"
             "    def __call__(self, other):\n        return self.scaled(other)\n"
@@ -2250,6 +2329,49 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+from scipy.optimize import OptimizeResult
+class Bunch(dict):
+    pass
+@jax.jit
+def f(v):
+    found = OptimizeResult(x=v * 2, fun=v.sum())
+    return found.x + found["fun"] + Bunch(a=v)["a"]
+print(f(x), jax.grad(lambda v: f(v).sum())(x))
+""",
+            """\
+import scipy.integrate._ivp.ivp as ivp
+from scipy.integrate._ivp.ivp import OdeResult
+@jax.jit
+def f(v):
+    return OdeResult(t=v, y=v * 2).y + ivp.OdeResult(y=v).y
+print(f(x))
+""",
+            """\
+from contextlib import contextmanager, suppress
+class Trying:
+    def __enter__(self):
+        return self
+    def __exit__(self, kind, value, trace):
+        return kind is not None and issubclass(kind, jax.errors.TracerArrayConversionError)
+@contextmanager
+def trying():
+    try:
+        yield
+    except Exception as error:
+        print(type(error).__name__)
+@jax.jit
+def f(v):
+    shown = None
+    with Trying():
+        shown = np.exp(v)
+    with trying():
+        shown = np.asarray(v)
+    with suppress(Exception):
+        shown = np.log(v)
+    return v if shown is None else v * 2
+print(f(x))
+""",
             # an object of the class is no tracer, whatever its method gets in compiled code
             "class Series:\n    def __init__(self, a):\n        self.a = a\n"
             "    def composed(self, other):\n        return Series(np.asarray(other.a) + np.asarray(self.a))\n"

@@ -95,6 +95,41 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+class World:
+    def step(self, key, state):
+        key, _ = jax.random.split(key)
+        return self.advance(key, state)
+    def advance(self, key, state):
+        return state + jax.random.normal(key)
+world, state = World(), jnp.zeros(())
+for _ in range(3):
+    state = world.step(key, state)  # NNX830
+""",
+            """\
+class World:
+    def step(self, key, state):
+        key, _ = jax.random.split(key)
+        return self.advance(key, state)
+    def advance(self, key, state):
+        return state + 1
+class Windy(World):
+    def advance(self, key, state):
+        return state + jax.random.normal(key)
+world, state = Windy(), jnp.zeros(())
+for _ in range(3):
+    state = world.step(key, state)  # NNX830
+""",
+            """\
+def advance(key, state):
+    return state + 1
+def step(key, state):
+    part, other = jax.random.split(key)
+    return advance(part, state) + jax.random.normal(other)
+state = jnp.zeros(())
+for _ in range(3):
+    state = step(key, state)  # NNX830
+""",
+            """\
 def body(i, state):
     rng, total = state
     part, rng = jax.random.split(rng)
@@ -384,6 +419,27 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+class World:
+    def step(self, key, state):
+        key, _ = jax.random.split(key)
+        return self.advance(key, state)
+    def advance(self, key, state):
+        return state + 1
+world, state = World(), jnp.zeros(())
+for _ in range(3):
+    state = world.step(key, state)
+""",
+            """\
+def advance(key, state, rate=0.5):
+    return state * rate
+def step(key, state):
+    key, part = jax.random.split(key)
+    return advance(key, state) + advance(part, state, 0.1)
+state = jnp.ones(())
+for _ in range(3):
+    state = step(key, state)
+""",
             # what is drawn from the one part goes on beside the other part
             """\
 def body(state):
@@ -1334,6 +1390,18 @@ def step(drop, x):
 """,
         ),
         clean=(
+            """\
+class Lazy:
+    def __init__(self):
+        self.weight = None
+    def __call__(self, v):
+        if self.weight is None:
+            self.weight = jax.random.normal(jax.random.key(0), (v.shape[-1], 4))
+        return v @ self.weight
+lazy = Lazy()
+for _ in range(3):
+    print(lazy(jnp.ones((2, 3))).shape)
+""",
             """\
 def sampled(key):
     return jax.random.normal(key, (3,))

@@ -234,6 +234,12 @@ for batch in batches:
         ),
         clean=(
             """\
+for i in range(30):
+    if i == 0:
+        spread = jax.jit(lambda u: u * 2)
+    print(spread(jnp.ones(3)).sum())
+""",
+            """\
 def fit(v, rate):
     @jax.jit
     def step(u):

@@ -48,6 +48,37 @@ def parts(m: nnx.Module):
     "NNX820": Cases(
         bad=(
             """\
+import contextlib
+class Timer:
+    def __enter__(self):
+        return self
+    def __exit__(self, kind, value, trace):
+        return False
+class Section(Timer):
+    pass
+class Done(Timer):
+    def __exit__(self, kind, value, trace):
+        self.good = kind is None
+        return kind is None
+@contextlib.contextmanager
+def section(name):
+    print(name)
+    try:
+        yield name
+    finally:
+        print("end")
+@jax.jit
+def f(v):
+    with Timer(), Section():
+        assert v.sum() > 0  # NNX820
+    with section("checks"):
+        assert jnp.all(v > 0)  # NNX820
+    with Done() as timer:
+        if v[0] > 0:  # NNX820
+            v = v * 2
+    return v
+""",
+            """\
 def clamped(v):
     if v.dtype == jnp.float16 and jnp.isinf(v).any():  # NNX820
         v = jnp.clip(v, -6e4, 6e4)
@@ -148,6 +179,47 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+import contextlib
+class Skipping:
+    def __enter__(self):
+        return self
+    def __exit__(self, kind, value, trace):
+        if kind is not None and issubclass(kind, jax.errors.ConcretizationTypeError):
+            return True
+class SkippingAll(Skipping):
+    pass
+class Ignoring(contextlib.suppress):
+    pass
+@contextlib.contextmanager
+def checks(name):
+    try:
+        yield name
+    except jax.errors.TracerBoolConversionError:
+        pass
+@contextlib.contextmanager
+def quiet():
+    with contextlib.suppress(Exception):
+        yield
+@jax.jit
+def f(v):
+    with Skipping():
+        assert v.sum() > 0
+    with SkippingAll() as _, Skipping():
+        assert jnp.all(v > 0)
+    with checks("v"):
+        assert v[0] > 0
+    with quiet():
+        if v.min() < 0:
+            v = v * 2
+    skipping = Skipping()
+    with skipping:
+        assert v[1] > 0
+    with Ignoring(Exception):
+        assert v[2] > 0
+    return v
+print(f(x))
+""",
             """\
 class Money:
     def __init__(self, amount):
@@ -1077,6 +1149,23 @@ def f(x, counts):
     "NNX826": Cases(
         bad=(
             """\
+class Kernel:
+    @partial(jax.jit, static_argnums=(0, 2))
+    def old(self, a, sizes):
+        return a.sum() * len(sizes)
+    @classmethod
+    @partial(jax.jit, static_argnums=(0, 2))
+    def made(cls, a, sizes):
+        return a.sum() * len(sizes)
+    def run(self, a):
+        func = self.old
+        return func(a, [1])  # NNX826
+func, unbound, old = Kernel.made, Kernel.old, Kernel().old
+func(x, [1])  # NNX826
+old(x, [1])  # NNX826
+unbound(Kernel(), x, [1])  # NNX826
+""",
+            """\
 @partial(jax.jit, static_argnames=("beta",))
 def inner(v, beta):
     return v * beta
@@ -1204,6 +1293,52 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+class Kernel:
+    def __init__(self):
+        self.func, self.unbound = self.old, Kernel.old
+        self.ways = {"old": self.old, "made": self.made}
+    @partial(jax.jit, static_argnums=(0, 3))
+    def old(self, a, b, debug):
+        return a + b
+    @classmethod
+    @partial(jax.jit, static_argnums=(0, 3))
+    def made(cls, a, b, debug):
+        return a + b
+    @classmethod
+    def other(cls, a, b, debug):
+        return a
+    def run(self):
+        func = self.old
+        def inner(v):
+            return func(v, jnp.ones(3), True)
+        return inner(x), func(jnp.ones(3), x, True), getattr(self, "old")(jnp.ones(3), x, True)
+    def stored(self):
+        first = self.func(jnp.ones(3), x, True)
+        return first, self.unbound(self, jnp.ones(3), x, True), self.ways["made"](jnp.ones(3), x, True)
+    def either(self, plain):
+        if plain:
+            func = lambda *given: given[0]
+        else:
+            func = self.old
+        return func(jnp.ones(3), x, True)
+    @classmethod
+    def both(cls, flag):
+        func = cls.made if flag else cls.other
+        return func(jnp.ones(3), x, True)
+class Heir(Kernel):
+    def run(self):
+        func = super().old
+        return func(jnp.ones(3), x, True), super().run()
+def applied(f, *given):
+    return f(*given)
+def to_ones(f, a):
+    return f(a, jnp.ones(3), True)
+func, kernel, unbound = Kernel.made, Heir(), Kernel.old
+print(func(jnp.ones(3), x, True), unbound(kernel, jnp.ones(3), x, True), kernel.run(), kernel.stored())
+print(kernel.either(True), kernel.either(False), Kernel.both(True), to_ones(kernel.old, x), to_ones(func, x))
+print(applied(func, x, x, True))
+""",
             """\
 class Ops:
     @classmethod

@@ -1068,6 +1068,7 @@ def narrow(dim, rngs):
 """,
         ),
         clean=(
+            "import numpy as np\nsteps = 20\nprint(np.r_[0 : 1 : 1 / steps].size, np.mgrid[0 : 2 : 1 / steps].size)\n",
             "y = x[: x.shape[0] // 2]\n",
             "half = len(batches) // 2\nfor i in range(half):\n    print(i)\n",
             "share = x.size / 3\nprint(x * share)\n",
