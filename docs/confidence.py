@@ -175,6 +175,12 @@ _FIRST = (
     "told one time in five, which is why rules on traced values now ask for a chain of certain calls. Hints about",
     "speed were read there for the first time: 138 findings, 52 right, 72 of no use, 14 false. Of all these, none of",
     "the false ones is made any more, of those of no use 13, and of the right ones 286 of 297.",
+    "",
+    "When that was mended, 46 more projects of deep learning were read, 18 of them with NNX code: 110 findings, 92",
+    "right, 9 of no use, 9 false (36 hints: 29 right, 6 of no use, 1 false), and 34 of plain JAX: 120 findings, 76",
+    "right, 34 of no use (22 of them mistakes that one tutorial shows on purpose), 10 false (18 hints: 15 right, 3 of",
+    "no use). One project was not done in 400 seconds, since one rule followed every way to a value; that is mended,",
+    "as are 14 of the 20 false ones and 21 of the 52 of no use, and all of the right ones are still found.",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
@@ -50,6 +51,16 @@ def compiled_anew(context: Context, function: FunctionFacts, free: Free) -> bool
         return False
     makers = {_maker(context, value, free.scope) for value in free.scope.bindings.get(free.name, ())}
     return len(makers) > 1
+
+
+def in_other_cells(context: Context, function: FunctionFacts, free: Free, change: ast.AST) -> bool:
+    """Say whether another cell of a notebook makes an optimizer anew: its parameters are most often others, too, and
+    JAX compiles for these."""
+    starts = function.scope.module.source.cells
+    if bisect_right(starts, function.node.lineno) == bisect_right(starts, getattr(change, "lineno", 0)):
+        return False
+    made = (_maker(context, value, free.scope) for value in free.scope.bindings.get(free.name, ()))
+    return all(maker.startswith("optax.") for maker in made)
 
 
 def of_other_lengths(context: Context, function: FunctionFacts, scope: Scope, change: ast.AST) -> bool:

@@ -20,7 +20,7 @@ from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.running import running_calls
-from codemods.nnx.lint.same_again import compiled_anew, of_other_lengths, other_item
+from codemods.nnx.lint.same_again import compiled_anew, in_other_cells, of_other_lengths, other_item
 from codemods.nnx.lint.static_changed import changed_statics
 from codemods.nnx.lint.syntax import constant, inside, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
@@ -62,7 +62,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 seen.add(node.id)
                 change = _rebound(context, function, value)
                 place = (value.scope, change) if change is not None else _called_between(context, function, value)
-                if place is not None and not _other_state(context, function, node.id, place):
+                if place is None or in_other_cells(context, function, value, place[1]):
+                    continue
+                if not _other_state(context, function, node.id, place):
                     yield _kept(function, node, node.id, place)
     for scope, store, event, name in changed_statics(context):
         yield finding(

@@ -47,6 +47,8 @@ def _given(context: Context, event: CallEvent) -> tuple[Value, ast.expr] | None:
     if init is None or "rngs" not in init.params or init.decorators or not _handed_on(context, init):
         return None
     index = list(init.params).index("rngs") - 1
+    if keyword(event.node, "rngs") is not None and index < min(init.positional - 1, len(event.node.args)):
+        return None  # given twice, which is another mistake
     value = event.value.argument(index if index < init.positional - 1 else len(event.node.args), "rngs")
     node = keyword(event.node, "rngs")
     if node is None and index < min(init.positional - 1, len(event.node.args)):
