@@ -117,6 +117,11 @@ class Source:
         return found
 
     @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text as Python counts them: a form feed begins none."""
+        return [line.decode(errors="replace") for line in self.data.splitlines()]
+
+    @cached_property
     def cell_starts(self) -> tuple[int, ...]:
         """The lines in which cells begin, ascending: of a notebook, or of a script that marks them as Jupytext does."""
         if self.cells or not (b"# %%" in self.data or (b"# +" in self.data and b"jupytext" in self.data)):

@@ -195,6 +195,13 @@ def test_a_later_cell_shows_a_gradient(call: str, failed: dict[int, str], found:
     assert ("NNX884" in codes(COUNTED, call, failed=failed)) is found
 
 
+def test_lines_are_those_that_python_counts() -> None:
+    """A form feed, as old sources have it between their parts, begins no line."""
+    head = HEAD.replace("def both", "\f\ndef both")
+    assert "NNX850" in codes(head + WRONG)
+    assert "NNX850" not in codes(head + WRONG.replace("\n", "  # don't do this\n"))
+
+
 PRINTS = """\
 import jax
 import jax.numpy as jnp

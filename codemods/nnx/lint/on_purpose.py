@@ -45,7 +45,7 @@ def on_purpose(source: Source, finding: Finding) -> bool:
         return False
     if _ABOUT.search(source.path.replace("\\", "/").rpartition("/")[2]):
         return True
-    lines = source.data.decode().splitlines()
+    lines = source.lines
     first = source.position(finding.start)[0]
     last = source.position(max(finding.start, finding.end - 1))[0]
     place = bisect_right(source.cell_starts, first)

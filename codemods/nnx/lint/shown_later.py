@@ -57,7 +57,7 @@ def shown_later(source: Source, finding: Finding, rule: Rule | None) -> bool:
     cells = source.cell_starts
     own = bisect_right(cells, function.lineno)
     until = _until(source, own)
-    lines = source.once(_lines)
+    lines = source.lines
     if finding.code == "NNX803" and _comment_in(lines, range(function.lineno, end + 1), _OF_TRACING):
         return True
     first = source.position(finding.start)[0]
@@ -116,7 +116,7 @@ def _calls(source: Source, function: ast.FunctionDef, until: int) -> dict[int, _
         loads = found.setdefault(bisect_right(source.cell_starts, node.lineno), _Loads())
         last = node.end_lineno or node.lineno
         loads.lines |= {*range(node.lineno, last + 1)}
-        lines = source.once(_lines)
+        lines = source.lines
         loads.lines |= {n for n in (node.lineno - 1, last + 1) if 0 < n <= len(lines) and _alone(lines[n - 1])}
         loads.transforms |= transforms
     return found
@@ -143,10 +143,6 @@ def _decorated(function: ast.FunctionDef) -> list[int]:
 def _made(function: ast.FunctionDef) -> list[ast.expr]:
     """Return the names in the decorators of a function."""
     return [n for one in function.decorator_list for n in ast.walk(one) if isinstance(n, ast.Name | ast.Attribute)]
-
-
-def _lines(source: Source) -> list[str]:
-    return source.data.decode().splitlines()
 
 
 def _alone(line: str) -> bool:

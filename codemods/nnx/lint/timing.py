@@ -79,7 +79,7 @@ def _sends_off(context: Context, function: FunctionFacts) -> bool:
 
 def _commented(one: Measured) -> bool:
     """Say whether a comment right above where the clock is started, or behind it, says that compiling is timed."""
-    lines = one.scope.module.source.data.decode(errors="replace").splitlines()
+    lines = one.scope.module.source.lines
     said = [_behind(lines[number - 1]) for number in range(one.start, one.node.lineno + 1) if number <= len(lines)]
     above = one.start - 1
     while above > 0 and lines[above - 1].lstrip().startswith("#"):
