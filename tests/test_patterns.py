@@ -51,7 +51,7 @@ def test_words_that_a_pattern_needs_change_no_answer() -> None:
     texts = [path.read_bytes() for path in Path(codemods.nnx.__path__[0]).rglob("*.py")]
     sources = [Source("a.py", data) for text in texts for data in (text, text.upper(), *text.splitlines())]
     for words in found:
-        told = [source.matches(words) for source in sources]
-        assert told == [words.search(source.data) is not None for source in sources]
-        assert True in told
-        assert False in told
+        told = {id(source) for source in sources if source.matches(words)}
+        other = [one.data for one in sources if (id(one) in told) is not (words.search(one.data) is not None)]
+        assert other[:3] == []  # a comparison of all would take minutes to show
+        assert 0 < len(told) < len(sources)

@@ -31,7 +31,7 @@ _WORDS = (
     b"is_leaf",
     b"_loop",
     b"hyperparams",
-    b"Metric(",
+    b"metric(",
     b"metrics.",
 )
 _SIGNS = pattern(b"(?i)" + b"|".join(map(re.escape, _WORDS)), needs=_WORDS)
