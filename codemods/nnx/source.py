@@ -128,6 +128,14 @@ class Source:
             return self.cells
         return tuple(n for n, line in enumerate(_LINE.split(self.data), 1) if _CELL.match(line))
 
+    def cell_end(self, place: int) -> int:
+        """Return the line behind the last one of a cell.
+
+        Args:
+            place: which cell it is, from 1 on.
+        """
+        return self.cell_starts[place] if place < len(self.cell_starts) else len(self.line_starts) + 1
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the text alone; the tree and the facts are found faster than they are sent."""
         return Source, (self.path, self.data, self.module, self.package, self.notebook, self.cells, self.failed)

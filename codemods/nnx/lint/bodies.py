@@ -182,7 +182,7 @@ class Bodies:
         if function not in self._evidence:
             found: dict[str, str] = {}
             for node in self.nodes(function.scope):
-                if self._overloaded and isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
+                if self.overloaded and isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
                     continue  # objects of the project have these operators too
                 for part, what in _uses(node):
                     if isinstance(part, ast.Name) and part.id in function.params:
@@ -192,7 +192,8 @@ class Bodies:
         return self._evidence[function]
 
     @cached_property
-    def _overloaded(self) -> bool:
+    def overloaded(self) -> bool:
+        """Whether a class of the project overloads an operator of arithmetic."""
         return overloads(self._project.classes())
 
     def sometimes(self, node: ast.AST, scope: Scope, loop: ast.AST) -> bool:

@@ -6,11 +6,10 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
-from codemods.nnx.lint.places import written
+from codemods.nnx.lint.places import literal, written
 from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Const
 
 _SMALL = 1e-2
 _TINY = pattern(
@@ -94,11 +93,7 @@ def _positive(context: Context, node: ast.expr, scope: Scope) -> bool:
 
 def _number(context: Context, node: ast.expr, scope: Scope) -> float | None:
     """Return the number that an expression is, also a constant of a module."""
-    number = constant(node)
-    if number is None:
-        value = scope.module.values.get(node)
-        found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
-        number = found.value if isinstance(found, Const) else None
+    number = literal(context, node, scope)
     return float(number) if type(number) in {int, float} else None  # type: ignore[arg-type]
 
 

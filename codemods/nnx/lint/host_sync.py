@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, in_test, is_metric
-from codemods.nnx.lint.round_count import rounds_at_most
+from codemods.nnx.lint.rounds import rounds_at_most
 from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word

@@ -56,11 +56,11 @@ def on_purpose(source: Source, finding: Finding) -> bool:
         return True  # of a tutorial
     beside = list(range(first, last + 1))
     above = first - 1
-    while above >= begin and _alone(lines[above - 1]):
+    while above >= begin and is_comment(lines[above - 1]):
         beside.append(above)
         above -= 1
     head = begin
-    while head < first and (_alone(lines[head - 1]) or not lines[head - 1].strip()):
+    while head < first and (is_comment(lines[head - 1]) or not lines[head - 1].strip()):
         beside.append(head)
         head += 1
     comments = [_comment(lines[number - 1]) for number in set(beside) if number <= len(lines)]
@@ -80,7 +80,8 @@ def _function(lines: list[str]) -> str:
     return name
 
 
-def _alone(line: str) -> bool:
+def is_comment(line: str) -> bool:
+    """Say whether a line holds a comment and nothing else."""
     return line.lstrip().startswith("#")
 
 

@@ -15,7 +15,6 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.names import ARRAY_METHODS
-from codemods.nnx.lint.overloaded import overloads
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
     Attr,
@@ -62,7 +61,7 @@ _DEPTH = 8
 
 def overloading(context: Context) -> bool:
     """Say whether arithmetic may be overloaded: by a class of the project, or of a library that is not known."""
-    return overloads(context.project.classes()) or any(
+    return context.bodies.overloaded or any(
         _strange(context, root, module.name) for module in context.project.modules for root in _roots(module.imports)
     )
 

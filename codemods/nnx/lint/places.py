@@ -21,7 +21,7 @@ from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Attr, Call, Changed, Loop, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Param, Unknown, Value
 
 Node = TypeVar("Node", bound=ast.AST)
 NNX_OBJECTS = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.RNGS, Kind.STREAM})
@@ -317,6 +317,19 @@ def written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     between = (n for name in read for n in names.get(name, ()))
     last = made.end_lineno or made.lineno
     return node if any(isinstance(n.ctx, ast.Store) and last < n.lineno < node.lineno for n in between) else made
+
+
+def literal(context: Context, node: ast.expr, scope: Scope) -> object:
+    """Return the constant that an expression is, also under a name; None for others.
+
+    Args:
+        context: the analysis.
+        node: the expression.
+        scope: the scope that it stands in.
+    """
+    value = scope.module.values.get(node)
+    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+    return found.value if isinstance(found, Const) else constant(node)
 
 
 def formula_of(context: Context, function: FunctionFacts) -> ast.expr | None:

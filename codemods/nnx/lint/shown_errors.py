@@ -11,8 +11,8 @@ from codemods.nnx.rule import Rule
 from codemods.nnx.source import Source
 
 _ERROR = pattern(r"\b\w+Error\b")
-# what tells of names that are gone, for which the next cells are as wrong
-_NOT_SHOWN = frozenset({"NNX881"})
+#: What tells of names that are gone, for which the next cells are as wrong.
+NOT_SHOWN = frozenset({"NNX881"})
 
 
 def error_shown(source: Source, finding: Finding, rule: Rule | None) -> bool:
@@ -23,9 +23,9 @@ def error_shown(source: Source, finding: Finding, rule: Rule | None) -> bool:
         finding: the finding.
         rule: its rule, whose words say which errors the mistake raises.
     """
-    if not source.cell_starts or rule is None or finding.code in _NOT_SHOWN:
+    if not source.cell_starts or rule is None or finding.code in NOT_SHOWN:
         return False
-    raised = _raised(rule)
+    raised = errors_of(rule)
     if not raised:
         return False
     first = source.position(finding.start)[0]
@@ -36,8 +36,7 @@ def error_shown(source: Source, finding: Finding, rule: Rule | None) -> bool:
     if place >= len(source.cell_starts):
         return False
     end = source.cell_starts[place]
-    until = source.cell_starts[place + 1] if place + 1 < len(source.cell_starts) else len(source.line_starts) + 1
-    return _mended(source, finding, range(begin, end), range(end, until))
+    return _mended(source, finding, range(begin, end), range(end, source.cell_end(place + 1)))
 
 
 _OTHER = frozenset({"KeyboardInterrupt", "NameError", "ModuleNotFoundError", "ImportError", "FileNotFoundError"})
@@ -60,8 +59,7 @@ def only_tried(source: Source, finding: Finding) -> bool:
         if start <= finding.start < end:
             names.add(node.name.encode())
     for line in failed:
-        place = bisect_right(source.cell_starts, line)
-        end = source.cell_starts[place] if place < len(source.cell_starts) else len(source.line_starts) + 1
+        end = source.cell_end(bisect_right(source.cell_starts, line))
         text = source.data[
             source.line_starts[line - 1] : source.line_starts[end - 1] if end <= len(source.line_starts) else None
         ]
@@ -73,7 +71,8 @@ def only_tried(source: Source, finding: Finding) -> bool:
 _WORD = pattern(rb"\w+")
 
 
-def _raised(rule: Rule) -> set[str]:
+def errors_of(rule: Rule) -> set[str]:
+    """Return the errors that the words of a rule name."""
     return set(_ERROR.findall(f"{rule.why} {rule.source}"))
 
 

@@ -7,14 +7,13 @@ import re
 from bisect import bisect_right
 
 from codemods.nnx.findings import Finding
+from codemods.nnx.lint.on_purpose import is_comment
+from codemods.nnx.lint.shown_errors import NOT_SHOWN, errors_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rule import Rule
 from codemods.nnx.source import Source
 
-_ERROR = pattern(r"\b\w+Error\b")
-# what tells of names that are gone, for which the next cells are as wrong
-_NOT_SHOWN = frozenset({"NNX881"})
 # errors that say that a value was not known while a function was traced
 _OF_TRACERS = pattern(r"Tracer\w*Error|Concretization\w*Error|NonConcrete\w*Error|UnexpectedTracerError")
 _TRACED = frozenset({"NNX803", "NNX810", "NNX820", "NNX821", "NNX823"})  # what is wrong, or odd, in traced code alone
@@ -41,9 +40,9 @@ def shown_later(source: Source, finding: Finding, rule: Rule | None) -> bool:
         finding: the finding.
         rule: its rule, whose words say which errors the mistake raises.
     """
-    if not source.cell_starts or rule is None or finding.code in _NOT_SHOWN:
+    if not source.cell_starts or rule is None or finding.code in NOT_SHOWN:
         return False
-    raised = {*_ERROR.findall(f"{rule.why} {rule.source}")}
+    raised = errors_of(rule)
     if finding.code in _OF_GRADIENTS:
         raised.add("TypeError")
     if not raised and finding.code not in _TRACED:
@@ -56,7 +55,7 @@ def shown_later(source: Source, finding: Finding, rule: Rule | None) -> bool:
     end = function.end_lineno or function.lineno
     cells = source.cell_starts
     own = bisect_right(cells, function.lineno)
-    until = _until(source, own)
+    until = source.cell_end(own)
     lines = source.lines
     if finding.code == "NNX803" and _comment_in(lines, range(function.lineno, end + 1), _OF_TRACING):
         return True
@@ -117,7 +116,7 @@ def _calls(source: Source, function: ast.FunctionDef, until: int) -> dict[int, _
         last = node.end_lineno or node.lineno
         loads.lines |= {*range(node.lineno, last + 1)}
         lines = source.lines
-        loads.lines |= {n for n in (node.lineno - 1, last + 1) if 0 < n <= len(lines) and _alone(lines[n - 1])}
+        loads.lines |= {n for n in (node.lineno - 1, last + 1) if 0 < n <= len(lines) and is_comment(lines[n - 1])}
         loads.transforms |= transforms
     return found
 
@@ -131,11 +130,6 @@ def _around(source: Source, finding: Finding) -> ast.FunctionDef | None:
     return None
 
 
-def _until(source: Source, place: int) -> int:
-    """Return the line that the cell behind a cell begins in."""
-    return source.cell_starts[place] if place < len(source.cell_starts) else len(source.line_starts) + 1
-
-
 def _decorated(function: ast.FunctionDef) -> list[int]:
     return [one.lineno for one in function.decorator_list] or [function.lineno]
 
@@ -143,10 +137,6 @@ def _decorated(function: ast.FunctionDef) -> list[int]:
 def _made(function: ast.FunctionDef) -> list[ast.expr]:
     """Return the names in the decorators of a function."""
     return [n for one in function.decorator_list for n in ast.walk(one) if isinstance(n, ast.Name | ast.Attribute)]
-
-
-def _alone(line: str) -> bool:
-    return line.lstrip().startswith("#")
 
 
 def _comment_in(lines: list[str], numbers: range | set[int], said: re.Pattern[str]) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
@@ -33,7 +32,6 @@ from codemods.nnx.lint.names import (
     TREE_MAPS,
     WITH_PATH,
 )
-from codemods.nnx.lint.overloaded import overloads
 from codemods.nnx.lint.records import Records
 from codemods.nnx.lint.results import PYTHON_RESULTS, STAGED_RESULTS
 from codemods.nnx.lint.status import ARRAY, NOTHING, OBJECT, PYTHON, SHAPE, TREE, UNKNOWN, Grade, Status, join
@@ -713,14 +711,9 @@ class Taint:
         if left.const is not None and isinstance(left.const[0], str):
             return PYTHON
         found = _arithmetic(left, right, isinstance(node.op, ast.Mult))
-        if found is ARRAY and {left.grade, right.grade} & _OPEN and self._overloaded:
+        if found is ARRAY and {left.grade, right.grade} & _OPEN and self._bodies.overloaded:
             return TREE  # an object of a class that overloads operators makes what it wants
         return found
-
-    @cached_property
-    def _overloaded(self) -> bool:
-        """Whether a class of the project overloads an operator of arithmetic."""
-        return overloads(self._flow.project.classes())
 
     def _compare(self, node: ast.Compare, activation: Activation) -> Status:
         nodes = [node.left, *node.comparators]
@@ -739,7 +732,7 @@ class Taint:
             if equal and all(o.grade is not Grade.ARRAY for o in operands):
                 return TREE if any(o.grade is Grade.TREE for o in operands) else UNKNOWN  # of objects: a bool
             objects = all(o.grade in {Grade.TREE, Grade.UNKNOWN} for o in operands)
-            return TREE if objects and self._overloaded else ARRAY
+            return TREE if objects and self._bodies.overloaded else ARRAY
         return PYTHON if all(o.static for o in operands) else UNKNOWN
 
     def _truth(self, test: ast.expr, scope: Scope, activation: Activation) -> bool | None:
