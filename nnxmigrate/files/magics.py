@@ -19,6 +19,12 @@ _PLAIN = re.compile(rb"[!%]\w")  # a line that is hardly anything else than a ma
 _HELP = re.compile(rb"[ \t]*([^#\s].*\?)[ \t]*$")
 _CELL_MAGIC = re.compile(rb"[ \t]*%%(\w+)")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
+_INDENT = re.compile(rb"[ \t]+(?=[^ \t\r\n])")
+#: Magics and aliases that notebooks call without a percent sign; masked only where the line is no Python.
+_BARE = re.compile(
+    rb"((?:pip3?|conda|mamba|cd|ls|ll|mkdir|rmdir|cp|mv|rm|cat|head|tail|less|more|man|load_ext|reload_ext|unload_ext"
+    rb"|matplotlib|pylab|config|env|set_env|autoreload|run|pinfo2?)[ \t]+[^=\s(\[,:].*)"
+)
 
 
 class NotPython(Exception):
@@ -45,6 +51,8 @@ def masked(cell: bytes) -> tuple[bytes, list[Mask]]:
             return b"".join(map(commented, lines)), [Mask(0, len(cell))]
         masks.append(Mask(starts[first], starts[first + 1], resume=starts[first + 1]))
         lines[first] = commented(lines[first])
+        first += 1
+    masks += _indented(lines, starts, first or 0)
     while (bad := _first_error(b"".join(lines))) is not None:
         number, message = bad
         number = min(max(number, 1), len(lines)) - 1
@@ -59,6 +67,24 @@ def masked(cell: bytes) -> tuple[bytes, list[Mask]]:
         begin, last, end = span
         masks.append(Mask(starts[number] + begin, starts[last] + end, resume=starts[number] + begin))
     return b"".join(lines), sorted(masks, key=lambda mask: mask.start)
+
+
+def _indented(lines: list[bytes], starts: list[int], since: int) -> list[Mask]:
+    """Mask the indent of a cell's first line in all lines that have it, as IPython takes it away from the whole cell.
+
+    A form feed in its place begins the line anew for Python, so that the text keeps its length.
+    """
+    first = next((line for line in lines[since:] if line.strip()), b"")
+    indent = _INDENT.match(first)
+    if indent is None:
+        return []
+    masks = []
+    for number in range(since, len(lines)):
+        line, end = lines[number], indent.end()
+        if line.startswith(indent.group()):
+            lines[number] = line[: end - 1] + b"\f" + line[end:]
+            masks.append(Mask(starts[number], starts[number] + end))
+    return masks
 
 
 def _first_error(code: bytes) -> tuple[int, str] | None:
@@ -96,7 +122,7 @@ def _mask_line(lines: list[bytes], number: int) -> tuple[int, int, int] | None:
         begin, end = statement.span(1)
         lines[number] = line[:begin] + b"0" + b" " * (end - begin - 2) + b";" + line[end:]
         return begin, number, end
-    found = _LINE_MAGIC.match(body) or _ASSIGNED.match(body) or _HELP.match(body)
+    found = _LINE_MAGIC.match(body) or _ASSIGNED.match(body) or _HELP.match(body) or _BARE.match(body)
     if found is None:
         return None
     begin, end = found.span(1)

@@ -78,8 +78,10 @@ class Notebook(Document):
         return [match.start() for match in re.finditer("\n", self.json)]
 
     def admit(self, edit: Edit) -> Edit:
-        """Refuse also what reaches from one cell into another."""
+        """Refuse also what reaches from one cell into another, or would write the mark of an indented cell's lines."""
         edit = super().admit(edit)
+        if b"\f" in edit.text:
+            raise EditRefused("all lines of the cell are indented")
         cells = {self.pieces[self._piece_at(place)].cell for place in (edit.start, edit.end)}
         if len(cells) > 1:
             raise EditRefused("the change would reach from one cell into another")

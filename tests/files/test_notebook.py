@@ -123,6 +123,47 @@ def test_magics_survive_and_the_rest_is_python() -> None:
     assert sources == [MAGICS.replace("old", "new"), "%%bash\necho old", "%%time\nnew", "new; await g()"]
 
 
+@pytest.mark.parametrize("line", ["pip install -q flax", "pip install flax==0.10.7 optax", "cd ..", "load_ext a.b"])
+def test_magics_without_their_sign_are_masked(line: str) -> None:
+    document = read_notebook(notebook(cell(line), cell("x = old\n" + line), cell("pip = 1\ncd = pip")))
+    ast.parse(document.text)
+    place = document.text.index(b"old")
+    new = json.loads(document.render([document.admit(Edit(place, place + 3, b"new"))]))
+    assert ["".join(one["source"]) for one in new["cells"]][:2] == [line, "x = new\n" + line]
+
+
+INDENTED = """\
+
+    def f(x):
+        return old + x
+
+    if f(1):
+        print('''a
+    b''')
+c = 3
+"""
+
+
+@pytest.mark.parametrize("indent", ["    ", "\t", " "])
+@pytest.mark.parametrize("magic", ["", "%%time\n"])
+def test_a_cell_may_be_indented_as_a_whole(indent: str, magic: str) -> None:
+    source = magic + INDENTED.replace("    ", indent)
+    document = read_notebook(notebook(cell("b = 1"), cell(source.splitlines(True))))
+    assert len(ast.parse(document.text).body) == 4
+    place = document.text.index(b"old")
+    new = json.loads(document.render([document.admit(Edit(place, place + 3, b"new"))]))
+    assert "".join(new["cells"][1]["source"]) == source.replace("old", "new")
+    line = document.text.rindex(b"\n", 0, place) + 1
+    for edit in (Edit(line, line, b"import x\n"), Edit(place, place + 3, b"1\n    \fy"), Edit(line, place, b"")):
+        with pytest.raises(EditRefused):
+            document.admit(edit)
+
+
+def test_indented_code_below_a_comment_is_no_python() -> None:
+    with pytest.raises(Unreadable, match="cell 1 is not Python: line 2"):
+        read_notebook(notebook(cell("# a\n    b = 1")))
+
+
 def test_edits_do_not_touch_magics_nor_cross_cells() -> None:
     document = read_notebook(notebook(cell("a = 1\n!ls"), cell("%%bash\nls"), cell("%%time\nb = 2"), cell("c = 3")))
     for start, end in ((4, 8), (0, 12), (10, 30), (len(document.text) - 14, len(document.text) - 2)):
