@@ -166,12 +166,24 @@ def _found(scope: Scope, node: ast.AST, word: str, what: str) -> Finding:
     )
 
 
+def _counts(node: ast.expr) -> bool:
+    """Say whether an expression is a number of axes or elements, by the way it is written."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
+        return isinstance(node, ast.Attribute) and node.attr == "shape"
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "len"
+    return isinstance(node, ast.Attribute) and node.attr in {"ndim", "size", "shape"}
+
+
 # functions that take one axis away
 _ALONG = frozenset(f"jax.numpy.{word}" for word in ("mean", "sum", "max", "min"))
 
 
 def least_axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Value, Array]) -> int:
     """Return how many axes an expression has at least."""
+    if _counts(node):
+        return 0
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.MatMult):
             return 0
@@ -182,6 +194,8 @@ def least_axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Va
         parts = (node.left, *node.comparators)
         if any(isinstance(part, ast.Constant) and not isinstance(part.value, int | float | complex) for part in parts):
             return 0  # arrays are not compared with texts
+        if any(isinstance(part, ast.Attribute) and part.attr in {"shape", "dtype"} for part in parts):
+            return 0  # nor with these
         return max(least_axes(context, part, scope, given) for part in parts)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         return least_axes(context, node.operand, scope, given)
