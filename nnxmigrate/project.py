@@ -61,6 +61,21 @@ def read_document(name: str, raw: bytes) -> Document:
     return read_python(raw)
 
 
+def partly_read(name: str, raw: bytes) -> Document | None:
+    """Return the document of a notebook without the statements that are no Python; None if there is none.
+
+    Lint looks at the rest. It is not changed, since these may use what would be: a migration needs all of a program.
+    """
+    if os.path.splitext(name)[1].lower() not in NOTEBOOK:
+        return None
+    from nnxmigrate.files.notebook import read_notebook
+
+    try:
+        return read_notebook(raw, lenient=True)
+    except Unreadable:
+        return None
+
+
 def concerned(raw: bytes, lint: bool) -> bool:
     """Say whether a file matters by itself: to a migration if it mentions NNX, to lint if it mentions JAX as well."""
     if _MIGRATED in raw:
@@ -145,6 +160,9 @@ def chosen(files: Files) -> Project:
             except Unreadable as error:
                 status = Status.FAILED if name in files.marked else Status.SKIPPED
                 troubles[name] = FileOutcome(name, status, str(error))
+                partly = partly_read(name, data) if files.lint else None
+                if partly is not None:
+                    documents[name] = partly
     project = Project(files.paths, documents, troubles, files.context & documents.keys())
     if not files.context:
         return project

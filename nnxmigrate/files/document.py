@@ -12,6 +12,7 @@ from typing import NamedTuple
 from codemods.nnx.edits import Edit, spliced
 
 _LINE = re.compile(rb"\r\n|\r|\n")
+_WHOLE_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
 class Unreadable(Exception):
@@ -138,6 +139,11 @@ class PlainDocument(Document):
         """Splice the edits into the bytes of the file."""
         shift = len(self.raw) - len(self.text)
         return spliced(self.raw, (replace(edit, start=edit.start + shift, end=edit.end + shift) for edit in edits))
+
+
+def lines_of(text: bytes) -> list[bytes]:
+    """Return the lines of a text, each with its line end."""
+    return _WHOLE_LINE.findall(text)
 
 
 def commented(line: bytes) -> bytes:

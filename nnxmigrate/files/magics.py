@@ -7,7 +7,7 @@ import re
 import warnings
 
 from codemods.nnx.newer import parse
-from nnxmigrate.files.document import Mask, commented
+from nnxmigrate.files.document import Mask, commented, lines_of
 
 #: Cell magics whose body is Python run in the notebook's own scope.
 _PYTHON_CELLS = frozenset({"capture", "prun", "time", "timeit"})
@@ -18,7 +18,6 @@ _LINE_MAGIC = re.compile(rb"[ \t]*([%!?].*)")
 _PLAIN = re.compile(rb"[!%]\w")  # a line that is hardly anything else than a magic
 _HELP = re.compile(rb"[ \t]*([^#\s].*\?)[ \t]*$")
 _CELL_MAGIC = re.compile(rb"[ \t]*%%(\w+)")
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
 _INDENT = re.compile(rb"[ \t]+(?=[^ \t\r\n])")
 #: Magics and aliases that notebooks call without a percent sign; masked only where the line is no Python.
 _BARE = re.compile(
@@ -40,7 +39,7 @@ def masked(cell: bytes) -> tuple[bytes, list[Mask]]:
     Raises:
         NotPython: if the cell is no Python even then.
     """
-    lines = [match.group() for match in _LINE.finditer(cell) if match.group()]
+    lines = lines_of(cell)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from nnxmigrate.files.document import Mask, PlainDocument, Unreadable, commented
+from nnxmigrate.files.document import Mask, PlainDocument, Unreadable, commented, lines_of
 from nnxmigrate.files.magics import NotPython, masked
 from nnxmigrate.files.python import BOM
 
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
 _OPEN = re.compile(rb"([ \t]*)(`{3,}|~{3,})[ \t]*(.*?)[ \t]*\Z")
 _PYTHON = re.compile(rb"(?:py|i?python3?)\b|\{code-cell\}|\{\.?python|\{code-block\}[ ]*python", re.IGNORECASE)
 
@@ -42,7 +41,7 @@ def read_markdown(raw: bytes) -> PlainDocument:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Unreadable(f"not valid utf-8 at byte {error.start}") from error
-    lines = [match.group() for match in _LINE.finditer(text) if match.group()]
+    lines = lines_of(text)
     result = [commented(line) for line in lines]
     starts = [0]
     for line in lines:

@@ -15,6 +15,7 @@ from nnxmigrate.files.document import Document, EditRefused, Mask, Spot, Unreada
 from nnxmigrate.files.json_literals import Literal, literals
 from nnxmigrate.files.magics import NotPython, masked
 from nnxmigrate.files.python import BOM
+from nnxmigrate.files.recovery import recovered
 
 _FIRST_INDENT = re.compile(r"(\s*)\Z")
 
@@ -43,11 +44,13 @@ class Notebook(Document):
         pieces: the literals that make up the text, ascending. Between cells the text has a line end of its own.
         json: the file as a string, without byte order mark.
         errors: the names of the errors in the stored outputs, by the index of their cells.
+        faulty: what is wrong with a cell that is not Python, or nothing; the notebook is not changed then.
     """
 
     pieces: Sequence[Piece] = field(default=())
     json: str = ""
     errors: Mapping[int, str] = field(default_factory=dict)
+    faulty: str = ""
 
     notebook = True
 
@@ -79,6 +82,8 @@ class Notebook(Document):
 
     def admit(self, edit: Edit) -> Edit:
         """Refuse also what reaches from one cell into another, or would write the mark of an indented cell's lines."""
+        if self.faulty:
+            raise EditRefused(self.faulty)
         edit = super().admit(edit)
         if b"\f" in edit.text:
             raise EditRefused("all lines of the cell are indented")
@@ -162,8 +167,12 @@ class Notebook(Document):
         return "," + (before.group(1) if before else "")
 
 
-def read_notebook(raw: bytes) -> Notebook:
+def read_notebook(raw: bytes, lenient: bool = False) -> Notebook:
     """Return the document of a notebook.
+
+    Args:
+        raw: the bytes of the file.
+        lenient: whether statements that are no Python may be left out; the notebook says so then, and refuses edits.
 
     Raises:
         Unreadable: if it is no notebook of format 4, no Python notebook, or a cell is no Python.
@@ -180,7 +189,7 @@ def read_notebook(raw: bytes) -> Notebook:
     language = _language(content)
     if language != "python":
         raise Unreadable(f"a notebook in the language {language!r}, not Python")
-    return _assembled(raw, text, _code_literals(text, cells), _errors(cells))
+    return _assembled(raw, text, _code_literals(text, cells), _errors(cells), lenient)
 
 
 def _errors(cells: Sequence[object]) -> dict[int, str]:
@@ -219,7 +228,10 @@ def _of_source(key: Sequence[str | int]) -> bool:
     return 3 <= len(key) <= 4 and key[0] == "cells" and key[2] == "source"
 
 
-def _assembled(raw: bytes, text: str, code: dict[int, list[Literal]], errors: Mapping[int, str]) -> Notebook:
+def _assembled(
+    raw: bytes, text: str, code: dict[int, list[Literal]], errors: Mapping[int, str], lenient: bool
+) -> Notebook:
+    faulty = ""
     parts: list[bytes] = []
     pieces: list[Piece] = []
     masks: list[Mask] = []
@@ -232,7 +244,10 @@ def _assembled(raw: bytes, text: str, code: dict[int, list[Literal]], errors: Ma
         except UnicodeEncodeError as error:
             raise Unreadable(f"cell {cell + 1} holds half of a surrogate pair") from error
         except NotPython as error:
-            raise Unreadable(f"cell {cell + 1} is not Python: {error}") from error
+            if not lenient:
+                raise Unreadable(f"cell {cell + 1} is not Python: {error}") from error
+            faulty = faulty or f"cell {cell + 1} is not Python: {error}"
+            python, hidden = recovered(b"".join(lines))
         for line, literal in zip(lines, found, strict=True):
             pieces.append(Piece(offset, offset + len(line), cell, literal))
             offset += len(line)
@@ -240,7 +255,7 @@ def _assembled(raw: bytes, text: str, code: dict[int, list[Literal]], errors: Ma
         parts.append(python + b"\n")
         offset += 1
     joined = b"".join(parts)
-    return Notebook(raw, joined, tuple(_resuming(masks, pieces)), tuple(pieces), text, errors)
+    return Notebook(raw, joined, tuple(_resuming(masks, pieces)), tuple(pieces), text, errors, faulty)
 
 
 def _resuming(masks: Sequence[Mask], pieces: Sequence[Piece]) -> list[Mask]:

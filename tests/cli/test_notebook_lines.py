@@ -13,13 +13,16 @@ CELLS = (
 )
 
 
+def notebook(*sources: str) -> str:
+    """Return a notebook of a text and of cells of code."""
+    code: dict[str, object] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    text: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": "words"}
+    cells = [text, *({**code, "source": one} for one in sources)]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
 def test_a_line_in_a_message_is_one_of_a_cell(tree: Tree) -> None:
-    cells = [{"cell_type": "markdown", "metadata": {}, "source": "words"}]
-    cells += [
-        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}  # type: ignore[dict-item]
-        for source in CELLS
-    ]
-    tree({"a.ipynb": json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})})
+    tree({"a.ipynb": notebook(*CELLS)})
     result = call("lint", "--select", "NNX830", "a.ipynb")
     assert result.stdout.startswith("a.ipynb:cell 3:4:5: NNX830 `key` was used up by `normal` in cell 3, line 1:")
 
@@ -28,3 +31,15 @@ def test_a_line_in_a_message_about_a_module_stays(tree: Tree) -> None:
     tree({"a.py": "\n".join(CELLS) + "\n"})
     result = call("lint", "--select", "NNX830", "a.py")
     assert result.stdout.startswith("a.py:8:5: NNX830 `key` was used up by `normal` in line 5:")
+
+
+def test_the_rest_of_a_notebook_with_a_broken_cell_is_linted(tree: Tree) -> None:
+    folder = tree({"a.ipynb": (before := notebook(*CELLS, "print 'a'\nz = y + 1"))})
+    for options in ((), ("--fix",), ("--fix", "--unsafe-fixes")):
+        result = call("lint", "--select", "NNX830", *options, "a.ipynb")
+        assert result.exit_code == 2
+        assert "a.ipynb: failed: cell 4 is not Python: line 1" in result.output
+        assert "a.ipynb:cell 3:4:5: NNX830" in result.output
+        assert (folder / "a.ipynb").read_text() == before
+    assert call("a.ipynb").exit_code == 2
+    assert (folder / "a.ipynb").read_text() == before

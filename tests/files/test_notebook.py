@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from codemods.nnx.edits import Edit
 from nnxmigrate.files.document import EditRefused, Unreadable
 from nnxmigrate.files.notebook import Notebook, read_notebook
+from nnxmigrate.files.recovery import recovered
 
 OUTPUT = {"output_type": "stream", "text": ["old\n"], "name": "stdout"}
 
@@ -230,3 +231,56 @@ def test_any_edit_keeps_all_else(
         assert {key: one[key] for key in one if key != "source"} == {
             key: other[key] for key in other if key != "source"
         }
+
+
+BROKEN = """\
+%time a = 1
+print 'a'
+@jit
+def f(x):
+    return x
+
+for i in range(3):
+    x =
+    y = 2
+if a:
+    b = 1
+
+else:
+    b = \'\'\'
+two
+\'\'\'
+c = f(
+  1
+)
+!ls
+"""
+
+
+def test_statements_that_are_no_python_are_left_out() -> None:
+    text, masks = recovered(BROKEN.encode())
+    assert len(text) == len(BROKEN)
+    assert [type(node).__name__ for node in ast.parse(text).body if not isinstance(node, ast.Expr)] == [
+        "Assign", "FunctionDef", "If", "Assign"]  # fmt: skip
+    left_out = [BROKEN[mask.start : mask.end] for mask in masks]
+    assert left_out == ["%time ", "print 'a'\n", "for i in range(3):\n    x =\n    y = 2\n", "!ls"]
+
+
+@given(st.lists(st.sampled_from(["x = 1\n", "    y\n", "(\n", ")\n", "else:\n", "@f\n", "\n", "'''\n", "x", "\r\n"])))
+def test_what_is_left_is_python_of_the_same_length(lines: list[str]) -> None:
+    cell = "".join(lines).encode()
+    text, masks = recovered(cell)
+    assert len(text) == len(cell)
+    assert [mask.start for mask in masks] == sorted(mask.start for mask in masks)
+    ast.parse(text)
+
+
+def test_a_notebook_read_in_part_is_not_changed() -> None:
+    raw = notebook(cell("a = old"), cell("print 'b'\nc = a"))
+    with pytest.raises(Unreadable, match="cell 2 is not Python: line 1"):
+        read_notebook(raw)
+    document = read_notebook(raw, lenient=True)
+    assert document.faulty.startswith("cell 2 is not Python: line 1")
+    assert [type(node).__name__ for node in ast.parse(document.text).body] == ["Assign", "Assign"]
+    with pytest.raises(EditRefused, match="cell 2 is not Python"):
+        document.admit(Edit(4, 7, b"new"))

@@ -43,3 +43,42 @@ def test_found_all_the_same() -> None:
     """What comes of such a loop is known where all ways agree."""
     text = mixed(4).replace("set(v3[0])", "set(jnp.exp(v3))")
     assert [f.code for f in look(text, Options(lint=True)).findings if f.code == "NNX848"] == ["NNX848"]
+
+
+LIKE_ITSELF = """\
+import jax.numpy as jnp
+from jax import vmap
+
+from elsewhere import Table
+
+
+class Rows(Table):
+    def renew(self, new):
+        self.rows = {renewed}
+
+
+class Field:
+    def __init__(self, table):
+        self.table = table
+        self.mean = jnp.mean(vmap(lambda row: row[2, 0])(self.table.rows))
+
+
+def main():
+    return Field(Rows(count=1))
+"""
+
+
+@pytest.mark.parametrize(
+    "renewed",
+    [
+        "jnp.reshape(new, self.rows.shape)",
+        "jnp.asarray(new, dtype=self.rows.dtype)",
+        "jnp.zeros(self.rows.shape)",
+        "new.reshape(self.rows.shape).astype(self.rows.dtype)",
+        "jnp.zeros(self.rows.shape, self.rows.dtype)",
+        "jnp.broadcast_to(new, self.rows.shape) + jnp.zeros(self.rows)",
+    ],
+)
+def test_an_array_made_like_itself(renewed: str) -> None:
+    """An attribute that gets an array of its own shape and type is asked about for a while only."""
+    assert not look(LIKE_ITSELF.format(renewed=renewed), Options(lint=True)).failures
