@@ -72,6 +72,8 @@ class State(NamedTuple):
                 documents[path] = _edited(path, documents.get(path, ABSENT), changes)
             except EditRefused as error:
                 failures.append(Failure(path, f"a fix cannot be written: {error}"))
+            except RecursionError:
+                failures.append(Failure(path, "nested too deeply to be fixed"))
             except (Unreadable, SyntaxError, ValueError) as error:
                 failures.append(Failure(path, f"a fix gives a file that is not right: {error}", internal=True))
         if failures:

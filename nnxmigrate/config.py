@@ -16,6 +16,7 @@ KEYS: Mapping[str, type[Any]] = {
     "cache": bool,
     "cache-dir": str,
     "exclude": list,
+    "force-exclude": bool,
     "extend-select": list,
     "fail-on": str,
     "fix-ckpt": dict,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ProcessPoolExecutor
@@ -40,4 +41,10 @@ def _in_own_process(group: Group, options: Options, context: AbstractSet[str]) -
 
 def _pool(workers: int) -> ProcessPoolExecutor:
     ways = multiprocessing.get_all_start_methods()
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork" if "fork" in ways else None))
+    context = multiprocessing.get_context("fork" if "fork" in ways else None)
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_deaf)
+
+
+def _deaf() -> None:
+    """Leave an interrupt to the process that waits for this one, which says in one line that it ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -130,6 +130,8 @@ def load(file: str) -> Record:
         return Record(file)
     try:
         content = parse(_read(file))
+        if strange := content.keys() - {"left", "most"}:
+            raise ValueError(f"it is no list of findings, since it has {', '.join(sorted(strange))}")
         entries = [Entry(**one) for one in content.get("left", [])]
         return Record(file, entries, int(content.get("most", len(entries))))
     except (OSError, ValueError, TypeError) as error:

@@ -14,7 +14,10 @@ from nnxmigrate.files.document import Document
 from nnxmigrate.perfile import PerFile
 
 _WORTH_READING = re.compile(rb"#\s*nnx:\s*ignore")
-_COMMENT = re.compile(r"#\s*nnx:\s*ignore(?P<file>-file)?(?![-\w])(?:\s*\[(?P<codes>[^\]]*)\])?")
+_COMMENT = re.compile(
+    r"#\s*nnx:\s*ignore(?P<file>-file)?(?![-\w])"
+    r"(?:\s*\[(?P<codes>[^\]]*\w[^\]]*)\]|(?P<bad>\s*[:(\[][^#]*|\s+[A-Z]{2,4}\d[^#]*))?"
+)
 
 
 @dataclass(eq=False)
@@ -27,6 +30,7 @@ class Suppression:
         start: offset of its first byte.
         end: offset behind its last byte.
         codes: codes or prefixes; empty for all.
+        malformed: whether it means to name codes in a way that is not read; it silences nothing then.
         whole_file: whether it speaks about the whole file.
         used: the codes, as written, that silenced something.
     """
@@ -37,11 +41,12 @@ class Suppression:
     end: int
     codes: tuple[str, ...]
     whole_file: bool
+    malformed: bool = False
     used: set[str] = field(default_factory=set)
 
     def silences(self, code: str, lines: range) -> bool:
         """Say whether it speaks about a finding, and note that it was needed."""
-        if not self.whole_file and self.line not in lines:
+        if self.malformed or (not self.whole_file and self.line not in lines):
             return False
         hit = {written for written in self.codes or ("",) if code.startswith(written)}
         self.used |= hit
@@ -80,7 +85,7 @@ def codes_in(line: str) -> tuple[str, ...] | None:
     from nnxmigrate.rules import code_of
 
     match = _COMMENT.search(line)
-    if match is None or match["file"]:
+    if match is None or match["file"] or match["bad"]:
         return None
     return tuple(code_of(code.strip()) for code in (match["codes"] or "").split(",") if code.strip())
 
@@ -104,6 +109,10 @@ def unused(suppressions: Sequence[Suppression], options: Options) -> Iterator[Fi
     silent = {one.path for one in suppressions if one.whole_file and UNUSED.code in one.codes}
     for one in suppressions:
         if one.path in silent or UNUSED.code in one.codes:
+            continue
+        if one.malformed:
+            help_text = "name codes in brackets, as `# nnx: ignore[NNX101, NNX102]`, or none"
+            yield Finding(UNUSED.code, one.path, one.start, one.end, "this comment silences nothing", help_text)
             continue
         unknown = [code for code in one.codes if not known(code)]
         idle = [code for code in one.codes if code not in one.used and looked_for(code, options)]
@@ -129,7 +138,7 @@ def _suppressions(path: str, document: Document) -> Iterator[Suppression]:
             codes = tuple(code_of(code.strip()) for code in (match["codes"] or "").split(",") if code.strip())
             start = _offset(document, comment) + len(comment.text[: match.start()].encode())
             end = start + len(match.group().encode())
-            yield Suppression(path, comment.line, start, end, codes, match["file"] is not None)
+            yield Suppression(path, comment.line, start, end, codes, bool(match["file"]), bool(match["bad"]))
 
 
 def _offset(document: Document, comment: Comment) -> int:

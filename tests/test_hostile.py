@@ -37,6 +37,8 @@ NESTED = "x = " + "(" * 90 + "1" + ")" * 90 + "\n"
 
 #: Content, and whether it is migrated.
 HOSTILE: dict[str, tuple[bytes, str]] = {
+    "signs": (spread("", "x = " + "-" * 3000 + "1\n").encode(), "failed"),
+    "calls in calls": (spread("", "x = " + "a.f(" * 900 + "1" + ")" * 900 + "\n").encode(), "failed"),
     "syntax error": (spread("", "x = (\n").encode(), "failed"),
     "Python 2": (spread("", "print 'x'\n").encode(), "failed"),
     "magic in a script": (spread("%matplotlib inline\n", "").encode(), "failed"),

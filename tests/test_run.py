@@ -239,6 +239,9 @@ def test_todo_comments_keep_line_ends_and_strings(tree: Tree) -> None:
     )
 
 
+MALFORMED = (": NNX101", " NNX101", "(NNX101)", "[NNX101", "[]", "[ ]", ":NNX101,NNX102", "-file: NNX101")
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -252,12 +255,22 @@ def test_todo_comments_keep_line_ends_and_strings(tree: Tree) -> None:
         ("x = '# nnx: ignore'", None),
         ("# nnx: ignore-file[NNX101]\nold", None),
         ("# nnx: ignore-file\nx = 1", "nothing is found here"),
+        *((f"old  # nnx: ignore{form}", "this comment silences nothing") for form in MALFORMED),
+        ("old  # nnx: ignore because it is meant", None),
+        ("old  # nnx: ignore -- see #12", None),
     ],
 )
 def test_suppressions_that_suppress_nothing(tree: Tree, line: str, message: str | None) -> None:
     tree({"a.py": HEAD + line + "\n"})
     outcome = go(fix=False, audit=True, options=Options(lint=True))
     assert [one.message for one in outcome.left if one.code == "NNX001"] == ([message] if message else [])
+
+
+@pytest.mark.parametrize("form", MALFORMED)
+def test_a_comment_that_cannot_be_read_silences_nothing(tree: Tree, form: str) -> None:
+    tree({"a.py": HEAD + f"manual  # nnx: ignore{form}\n"})
+    outcome = go(fix=False, audit=True, options=Options(lint=True))
+    assert [one.code for one in outcome.left] == ["NNX103", "NNX001"]
 
 
 def test_a_silenced_place_keeps_the_whole_fix_away(tree: Tree) -> None:

@@ -74,7 +74,8 @@ def _evidence(files: Files) -> Iterator[str | bytes]:
         if os.path.isdir(os.path.join(place, ".venv")):
             yield repr(active((place,)))
         for path in holders(place):
-            yield from (os.path.relpath(path), path.read_bytes())
+            if path.is_file():  # what it was asked about may be done, and its file gone
+                yield from (os.path.relpath(path), path.read_bytes())
 
 
 def _lasting(outcome: Outcome) -> bool:

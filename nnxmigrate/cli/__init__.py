@@ -29,6 +29,9 @@ COMMANDS = {
     "rule": ("nnxmigrate.cli.rules:rule", "Explain one rule, with examples."),
 }
 
+#: The exit status after an interrupt, as of other programs that a signal ends.
+INTERRUPTED = 130
+
 
 class Commands(click.Group):
     """Commands that are imported when they are run, and a default one."""
@@ -62,8 +65,12 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what the user or files say is made harmless in the words of a refusal."""
-        with _harmless():
-            return super().invoke(ctx)
+        try:
+            with _harmless():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""

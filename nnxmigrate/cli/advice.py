@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from codemods.nnx.options import VERSIONS
 from nnxmigrate.cli.remaining import Scope
-from nnxmigrate.files.discovery import MARKDOWN, Found, all_files, display
+from nnxmigrate.files.discovery import MARKDOWN, Found, all_files, discover, display
 from nnxmigrate.files.document import Unreadable
 from nnxmigrate.files.markdown import read_markdown
 from nnxmigrate.outcome import Outcome, Status
@@ -57,17 +57,20 @@ def not_looked_at(found: Iterable[Found]) -> Iterator[str]:
         yield f"{names[0]}{more} with Python for NNX: Markdown is taken with --include-markdown, or if named."
 
 
-def left_out(paths: Sequence[str]) -> str | None:
+def left_out(paths: Sequence[str], excluding: bool) -> str | None:
     """Return why a run over folders looked at nothing, if files are left out; None if there are none.
 
     Args:
         paths: the folders.
+        excluding: whether the user's own patterns leave files out.
     """
     found = [file for path in paths if os.path.isdir(path) for file in all_files(path)]
     if not found:
         return None
     told = "The only file here is" if len(found) == 1 else f"All {len(found)} files here are"
-    return f"{told} left out by .gitignore or --exclude: {display(found[0])}; name it, or its folder."
+    if excluding and any(not one.context for one in discover(paths)):
+        return f"{told} left out by `exclude`: {display(found[0])}; name the file itself."
+    return f"{told} left out by .gitignore: {display(found[0])}; name it, or its folder."
 
 
 def _uses_nnx(path: str) -> bool:
@@ -98,7 +101,8 @@ def _of(count: int, outcome: Outcome) -> str:
 
 
 def _place(paths: Sequence[str]) -> str:
-    return shlex.join(paths) if len(paths) <= _FEW else f"{shlex.join(paths[:_FEW])} ..."
+    distinct = list(dict.fromkeys(paths))
+    return shlex.join(distinct) if len(distinct) <= _FEW else f"{shlex.join(distinct[:_FEW])} ..."
 
 
 def _pins(scope: Scope, changed: Iterable[str]) -> Iterator[str]:

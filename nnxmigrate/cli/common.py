@@ -138,6 +138,9 @@ selection = stacked(
         "whatever can be done. [auto]",
     ),
     click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files, in the form of .gitignore."),
+    click.option(
+        "--force-exclude", is_flag=True, default=None, help="Also leave out such files that are named, as hooks do."
+    ),
     click.option("--include-markdown", is_flag=True, default=None, help="Also take Markdown files from folders."),
     click.option("--unsafe-fixes", is_flag=True, default=None, help="Also make fixes that may change behaviour."),
     click.option("--jobs", "-j", type=click.IntRange(1), help="Number of processes. [as many as pay]"),
@@ -309,4 +312,4 @@ class Choices:
         return codes(configured, self._refuse) if configured else ()
 
     def _refuse(self, message: str) -> NoReturn:
-        raise click.UsageError(f"{self._file}: {message}")
+        raise click.UsageError(f"{self._file}: {message}" if self._file else message)

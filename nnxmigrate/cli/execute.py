@@ -119,7 +119,7 @@ def _files(
     record = remaining.record_of(paths)
     with Progress():
         outcome, scope = examine(choices, paths, settings, guarded, record if command is not Command.SPEEDUP else None)
-    if not outcome.files and (left := advice.left_out(paths)):
+    if not outcome.files and (left := advice.left_out(paths, bool(choices.exclude()[0]))):
         outcome = replace(outcome, notes=(*outcome.notes, left))
     if guarded is not None:
         warning = guarded.warning()
@@ -216,7 +216,8 @@ def _save(path: str, data: bytes) -> None:
 def _found(choices: Choices, paths: Sequence[str], markdown: bool = False) -> Iterator[Found]:
     exclude, base = choices.exclude()
     markdown = markdown or bool(choices.get("include_markdown", "include-markdown", False))
-    return discover(paths, exclude=exclude, base=base, markdown=markdown)
+    forced = bool(choices.get("force_exclude", "force-exclude", False))
+    return discover(paths, exclude=exclude, base=base, markdown=markdown, forced=forced)
 
 
 def _filtered(settings: Settings, choices: Choices, name: str) -> Outcome:

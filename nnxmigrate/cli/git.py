@@ -70,6 +70,27 @@ def _above(name: str) -> list[str]:
     return ["/".join(parts[: number + 1]) + "/" for number in range(len(parts))]
 
 
+def _inner(paths: Sequence[str]) -> str | None:
+    """Return the commands that bring back files of which some are in a repository inside that of the working directory.
+
+    Returns:
+        The commands; None if all are in the one around the working directory, or it is in none.
+    """
+    here = (git(os.curdir, "rev-parse", "--show-toplevel") or "").rstrip("\n")
+    tops: dict[str, list[str]] = {}
+    for path in paths:
+        top = (git(os.path.dirname(os.path.realpath(path)), "rev-parse", "--show-toplevel") or "").rstrip("\n")
+        tops.setdefault(top, []).append(path)
+    if not here or tops.keys() <= {here}:
+        return None
+    commands = []
+    for top, inside in tops.items():
+        place = [] if top == here else ["-C", os.path.relpath(top)]
+        names = [display(one) if top == here else os.path.relpath(os.path.realpath(one), top) for one in inside]
+        commands.append(shlex.join(["git", *place, "checkout", "--", *names]))
+    return " && ".join(commands)
+
+
 class Guarded(Disk):
     """The files themselves, once it is known what git could bring back of those that change.
 
@@ -127,6 +148,9 @@ class Guarded(Disk):
         safe = [path for path in self.written if path not in self.lost]
         if not safe:
             return None
+        inner = _inner(safe)
+        if inner:
+            return inner if len(safe) <= _FEW else None
         if len(safe) <= _FEW:
             return f"git checkout -- {shlex.join(map(display, safe))}"
         folder = os.path.commonpath([os.path.abspath(path) for path in safe])

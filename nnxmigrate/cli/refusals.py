@@ -13,6 +13,8 @@ _MEANT = {"help": "nnxmigrate --help", "version": "nnxmigrate --version", "check
 _MEANT |= {"diff": "nnxmigrate --diff", "fix": "nnxmigrate lint --fix", "init": "nnxmigrate doctor"}
 
 _MODES = ("check", "diff", "patch")
+#: How files begin that earlier runs wrote, by the options that name them.
+_WRITTEN = {"html": ("report", b"<!doctype html"), "patch": ("patch", b"--- ")}
 
 
 def check_call(paths: Sequence[str], given: Mapping[str, Any]) -> None:
@@ -34,8 +36,11 @@ def check_call(paths: Sequence[str], given: Mapping[str, Any]) -> None:
     _alone([f"--{mode}" for mode in ("quiet", "verbose") if given.get(mode)])
     if given.get("statistics") and given.get("output_format") not in (None, "text"):
         raise click.UsageError(f"--statistics is a form of the text, not of {given['output_format']}")
-    for target in (given.get("html"), given.get("patch")):
-        reason = target and why_no_file(target)
+    if given.get("fix") and given.get("add_ignore"):
+        raise click.UsageError("--fix and --add-ignore exclude each other: make the fixes, then silence what is left")
+    for option in _WRITTEN:
+        target = given.get(option)
+        reason = target and (why_no_file(target) or _not_ours(target, option))
         if reason:
             raise click.UsageError(f"{target} cannot be written: {reason}")
 
@@ -53,7 +58,18 @@ def why_no_file(path: str) -> str | None:
         return f"there is no folder {os.path.dirname(path) or folder}"
     if os.path.isdir(path):
         return "it is a folder"
-    return None if os.access(path if os.path.exists(path) else folder, os.W_OK) else "it may not be written"
+    return None if os.access(path if os.path.exists(path) else folder, os.W_OK) else "the system does not allow it"
+
+
+def _not_ours(path: str, option: str) -> str | None:
+    """Return why a file is not overwritten: it is none that an earlier run wrote; None if it is one, or missing."""
+    what, head = _WRITTEN[option]
+    try:
+        with open(path, "rb") as file:
+            begin = file.read(len(head))
+    except OSError:
+        return None
+    return None if not begin or begin == head else f"it is there already, and no {what}; name another file"
 
 
 def _absent(path: str) -> str:

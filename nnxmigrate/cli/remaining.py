@@ -113,7 +113,8 @@ def without_baseline(outcome: Outcome, file: str) -> Outcome:
         outcome, known, stale = subtract(load(file), outcome)
     except BadRecord as error:
         raise click.UsageError(str(error)) from error
-    gone = f"; {stale} of its entries are gone, --write-baseline drops them" if stale else ""
+    verb = "is" if stale == 1 else "are"
+    gone = f"; {stale} of its entries {verb} gone, --write-baseline drops them" if stale else ""
     notes = [f"{_findings(known)} in the baseline {display(file)} not shown{gone}"] if known or stale else []
     return replace(outcome, notes=(*outcome.notes, *notes))
 
@@ -124,6 +125,10 @@ def write_baseline(outcome: Outcome, file: str) -> str:
     Raises:
         click.UsageError: if it cannot be written.
     """
+    try:
+        load(file)  # nothing else is overwritten
+    except BadRecord as error:
+        raise click.UsageError(f"{error}; it is not overwritten: --baseline names another file") from error
     record = Record(file)
     record.entries = [replace(record.entry(one), help="") for one in outcome.left]
     try:

@@ -31,6 +31,8 @@ def status(paths: tuple[str, ...], as_json: bool, **given: Any) -> None:
     `migrate --check`.
     """
     paths = paths or (".",)
+    if "-" in paths:
+        raise click.UsageError("`status` is about files; `nnxmigrate --check -` is about code from stdin")
     choices = Choices(paths, given)
     settings = Settings(
         options=choices.options(lint=False),
@@ -61,9 +63,12 @@ def _text(outcome: Outcome, record: Record, paths: tuple[str, ...]) -> str:
     left = len(outcome.left)
     done = max(record.most - left, 0)
     total = f" of {record.most}" if record.most > left else ""
-    lines.append(f"{left}{total} left" + (f", {done} done" if done else "") if left else "Nothing is left to do.")
+    failed = outcome.by_status[Status.FAILED]
+    done_so_far = "Nothing is left to do by hand." if outcome.fixed or failed else "Nothing is left to do."
+    lines.append(f"{left}{total} left" + (f", {done} done" if done else "") if left else done_so_far)
     if outcome.fixed:
-        lines.append(f"{len(outcome.fixed)} more are fixed by `nnxmigrate {' '.join(paths)}`")
+        count = len(outcome.fixed)
+        lines.append(f"{count} more {'is' if count == 1 else 'are'} fixed by `nnxmigrate {' '.join(paths)}`")
     return "\n".join(lines)
 
 

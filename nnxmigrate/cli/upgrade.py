@@ -39,6 +39,7 @@ class Route:
         program: the command that `verify` runs.
         options: options that `verify` gets.
         goals: the versions of each part of the project before anything was done, in words.
+        goal: the version that its pins will ask for, which its code is migrated to if the user names none.
         todo: what is left for a person at the end.
     """
 
@@ -51,12 +52,21 @@ class Route:
     program: Sequence[str]
     options: Sequence[str] = ()
     goals: list[str] = field(default_factory=list)
+    goal: str = ""
     todo: list[str] = field(default_factory=list)
 
     @property
+    def given(self) -> list[str]:
+        """The options that say the versions, as the user gave them."""
+        return self._versions(self.target)
+
+    @property
     def versions(self) -> list[str]:
-        """The options that say the versions."""
-        pairs = (("--from", self.origin), ("--to", self.target))
+        """The options that say the versions of every step."""
+        return self._versions(self.target or self.goal)
+
+    def _versions(self, target: str | None) -> list[str]:
+        pairs = (("--from", self.origin), ("--to", target))
         return [word for option, value in pairs if value for word in (option, value)]
 
     @property
@@ -104,6 +114,7 @@ def upgrade(
     route.goals = _goals(route)
     if not route.goals:
         raise click.UsageError(f"{route.place} holds no NNX code")
+    route.goal = _goal(route)
     if commit_per_step and not dry_run:
         _check_clean(route)
     steps: Sequence[tuple[str, Callable[[Route], None]]] = (
@@ -144,7 +155,7 @@ def _words(program: str | None) -> list[str]:
 
 
 def _again(route: Route, program: str | None) -> str:
-    words = ["nnxmigrate", "upgrade", display(str(route.path)), *route.versions]
+    words = ["nnxmigrate", "upgrade", display(str(route.path)), *route.given]
     words += ["--yes"] * (not route.ask and not route.dry) + ["--commit-per-step"] * route.commit
     words += ["--verify", program, *route.options] if program else []
     return shlex.join(words)
@@ -156,7 +167,8 @@ def _run(arguments: list[str]) -> int:
 
     advice.WALKING.set(True)
     try:
-        main.main(arguments, prog_name="nnxmigrate", standalone_mode=False)
+        code = main.main(arguments, prog_name="nnxmigrate", standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
     except click.ClickException as error:
@@ -164,12 +176,11 @@ def _run(arguments: list[str]) -> int:
         return 2
     finally:
         advice.WALKING.set(False)
-    return 0
 
 
 def _fail(code: int) -> None:
-    if code == 2:
-        sys.exit(2)
+    if code not in (0, 1):
+        sys.exit(code)
 
 
 def _confirm(route: Route, question: str) -> None:
@@ -199,6 +210,8 @@ def _migrate(route: Route) -> None:
     advice.COMMITTING.reset(token)
     _fail(code)
     if route.dry:
+        if _errors_left(route):
+            route.todo.append("mend the errors listed at step 2 by hand: the route stops there until they are gone")
         return
     _commit(route, "rewrite the code for the newer Flax")
     if _errors_left(route):
@@ -215,7 +228,7 @@ def _errors_left(route: Route) -> bool:
     from nnxmigrate.rules import at_least
     from nnxmigrate.settings import Settings
 
-    choices = Choices([str(route.path)], {"origin": route.origin, "targets": route.target})
+    choices = Choices([str(route.path)], {"origin": route.origin, "targets": route.target or route.goal})
     settings = Settings(options=choices.options(lint=False), write=False, per_file=choices.per_file())
     outcome, _ = examine(choices, [str(route.path)], settings, record=record_of([str(route.path)]))
     return any(at_least(one.code, "error") for one in outcome.left)

@@ -47,19 +47,25 @@ class Found(NamedTuple):
 
 
 def discover(
-    paths: Sequence[str], *, exclude: Sequence[str] = (), base: str = os.curdir, markdown: bool = False
+    paths: Sequence[str],
+    *,
+    exclude: Sequence[str] = (),
+    base: str = os.curdir,
+    markdown: bool = False,
+    forced: bool = False,
 ) -> Iterator[Found]:
-    """Yield each file once, in order of the paths given and sorted within a folder.
+    """Yield each file once, in order of the paths given and sorted within a folder, links behind the others.
 
-    A file that is named is always taken; from folders come Python files and notebooks that neither ``.gitignore``
-    nor ``exclude`` leaves out. Of what git tracks ``.gitignore`` does not speak. Links to folders are not followed
-    below the folders named.
+    A file that is named is taken, unless ``exclude`` is forced; from folders come Python files and notebooks that
+    neither ``.gitignore`` nor ``exclude`` leaves out. Of what git tracks ``.gitignore`` does not speak. Links to
+    folders are not followed below the folders named.
 
     Args:
         paths: files and folders.
         exclude: patterns in the form of ``.gitignore``.
         base: the folder that these are relative to.
         markdown: whether Markdown files are taken from folders too.
+        forced: whether ``exclude`` also leaves out files that are named, as hooks name all.
 
     The files of the project around the paths come last, as context.
     """
@@ -69,8 +75,10 @@ def discover(
     for path in paths:
         named = not os.path.isdir(path)
         walk = None if named else _Walk(path, suffixes, excluded)
-        for candidate in walk.files() if walk else (path,):
+        for candidate in _links_last(walk.files()) if walk else (path,):
             real = _real(candidate)
+            if named and forced and _ignored(real, excluded):
+                continue
             if real not in seen:
                 seen.add(real)
                 problem = _problem(candidate) or (None if named else _astray(candidate, real, path))
@@ -85,6 +93,17 @@ def discover(
     for candidate in _Walk(root, PYTHON + NOTEBOOK, excluded).files():
         if _real(candidate) not in seen and os.path.isfile(candidate):
             yield Found(candidate, display(candidate), named=False, context=True)
+
+
+def _links_last(paths: Iterator[str]) -> Iterator[str]:
+    """Yield links behind all others: a file is called by its own name, which is what git knows."""
+    links = []
+    for path in paths:
+        if os.path.islink(path):
+            links.append(path)
+        else:
+            yield path
+    yield from links
 
 
 def all_files(folder: str) -> list[str]:

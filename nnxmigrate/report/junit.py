@@ -1,4 +1,4 @@
-"""The report as JUnit XML, which most CI services show: one test case a file."""
+"""The report as JUnit XML, which most CI services show: a test case for each finding."""
 
 from __future__ import annotations
 
@@ -13,26 +13,33 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(outcome: Outcome, style: Style) -> str:
-    """Return one suite; findings are failures, files that could not be handled are errors."""
+    """Return one suite; each finding is a test case that failed, each file without any is one of its own."""
     shown = [*outcome.left, *(() if outcome.written else outcome.fixed)]
     by_path: dict[str, list[Diagnostic]] = {}
     for one in shown:
         by_path.setdefault(one.path, []).append(one)
-    failed = outcome.by_status[Status.FAILED]
-    counts = {"tests": len(outcome.files), "failures": len(shown), "errors": len(failed)}
-    attributes = {"name": "nnxmigrate", **{key: str(count) for key, count in counts.items()}}
-    suite = ET.Element("testsuite", {**attributes, "skipped": str(len(outcome.by_status[Status.SKIPPED]))})
+    suite = ET.Element("testsuite", {"name": "nnxmigrate"})
     for file in outcome.files:
-        case = ET.SubElement(suite, "testcase", {"name": _clean(file.path), "classname": "nnxmigrate"})
-        if file.status is Status.FAILED:
-            ET.SubElement(case, "error", {"message": _clean(file.reason)})
-        elif file.status is Status.SKIPPED:
-            ET.SubElement(case, "skipped", {"message": _clean(file.reason)})
-        for one in by_path.get(file.path, []):
+        found = by_path.get(file.path, [])
+        for one in found:
+            case = _case(suite, f"{one.place}: {one.code}")
             failure = ET.SubElement(case, "failure", {"type": one.code, "message": _clean(f"{one.code} {one.message}")})
             failure.text = _clean(f"{one.place}: {one.message}\n{one.help}\n{one.line.strip()}")
+        if file.status is Status.FAILED:
+            ET.SubElement(_case(suite, file.path), "error", {"message": _clean(file.reason)})
+        elif file.status is Status.SKIPPED:
+            ET.SubElement(_case(suite, file.path), "skipped", {"message": _clean(file.reason)})
+        elif not found:
+            _case(suite, file.path)
+    skipped, failed = (len(outcome.by_status[status]) for status in (Status.SKIPPED, Status.FAILED))
+    counts = {"tests": len(suite), "failures": len(shown), "errors": failed, "skipped": skipped}
+    suite.attrib.update({key: str(count) for key, count in counts.items()})
     ET.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode")
+
+
+def _case(suite: ET.Element, name: str) -> ET.Element:
+    return ET.SubElement(suite, "testcase", {"name": _clean(name), "classname": "nnxmigrate"})
 
 
 def _clean(text: str) -> str:

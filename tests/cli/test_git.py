@@ -37,6 +37,25 @@ def test_the_summary_says_how_to_undo(repository: Path) -> None:
     assert "Undo" not in call("--check", ".").stdout
 
 
+def test_the_way_back_of_a_submodule_is_its_own(repository: Path) -> None:
+    inner = repository / "third party"
+    inner.mkdir()
+    (inner / "m.py").write_text(HEAD + "old\n")
+    subprocess.run(["git", "init", "-q"], cwd=inner, check=True)
+    git("-C", str(inner), "add", ".")
+    git("-C", str(inner), "commit", "-qm", "start")
+    undo = call("a.py", "third party").stdout.splitlines()[-1].removeprefix("Undo: ")
+    assert undo == "git checkout -- a.py && git -C 'third party' checkout -- m.py"
+    subprocess.run(undo, shell=True, check=True, capture_output=True)
+    assert (inner / "m.py").read_text() == (repository / "a.py").read_text() == HEAD + "old\n"
+
+
+def test_a_patch_through_a_link_names_the_file(repository: Path) -> None:
+    (repository / "aa.py").symlink_to("ö dir/c.py")
+    call("--patch", "x.patch", ".")
+    git("apply", "--check", "x.patch")
+
+
 def test_uncommitted_changes(repository: Path) -> None:
     (repository / "a.py").write_text(HEAD + "old; more\n")
     refused = call("--require-clean", ".")

@@ -143,7 +143,7 @@ def test_baseline(tree: Tree) -> None:
     assert new.exit_code == 1
     assert "1 finding left" in new.stdout
     (root / "b.py").write_text(HEAD)
-    assert "1 of its entries are gone" in call("lint", "--baseline", file, ".").stdout
+    assert "1 of its entries is gone" in call("lint", "--baseline", file, ".").stdout
     (root / "pyproject.toml").write_text(f"[tool.nnxmigrate]\nbaseline = '{file}'\n")
     assert call("lint", "b.py").exit_code == 0
     assert call("lint", "--baseline", "none.toml", ".").exit_code == 2
@@ -221,3 +221,49 @@ def test_more_rules_besides(tree: Tree) -> None:
     both = call("lint", "--to", "0.11", "--extend-select", "NNX845", "a.py").stdout
     assert "NNX845" in both
     assert "NNX101" in both
+
+
+FOREIGN = {"pyproject.toml": "[project]\nname = 'x'\n", "a.py": HEAD + "manual\n", "note.toml": "a = 1\n"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("lint", "--write-baseline", "--baseline", "pyproject.toml"),
+        ("lint", "--write-baseline", "--baseline", "a.py"),
+        ("lint", "--baseline", "note.toml"),
+        ("lint", "--report", "a.py"),
+        ("migrate", "--patch", "pyproject.toml"),
+        ("lint", "--fix", "--add-ignore"),
+    ],
+)
+def test_what_is_not_ours_is_not_overwritten(tree: Tree, options: tuple[str, ...]) -> None:
+    root = tree(FOREIGN)
+    result = call(*options, "a.py")
+    assert result.exit_code == 2, result.output
+    assert {name: (root / name).read_text() for name in FOREIGN} == FOREIGN
+
+
+@pytest.mark.usefixtures("fake_rules")
+@pytest.mark.parametrize("option", ["--report", "--patch"])
+def test_what_an_earlier_run_wrote_is_overwritten(tree: Tree, option: str) -> None:
+    root = tree({"a.py": HEAD + "old\n", "b.py": HEAD + "old\n"})
+    mode = ["--check"] * (option == "--report")
+    for names in (["a.py"], ["a.py", "b.py"]):
+        result = call("migrate", *mode, option, "out", *names)
+        assert result.exit_code == 1, result.output
+    assert b"b.py" in (root / "out").read_bytes()
+
+
+def test_an_interrupt_ends_a_run_with_a_line_and_a_status_of_its_own(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree({"a.py": HEAD + "old\n"})
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nnxmigrate.cli.execute.read", interrupted)
+    for command in ("lint", "migrate", "status"):
+        result = call(command, "a.py")
+        assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")

@@ -83,7 +83,13 @@ def test_a_folder_of_which_everything_is_left_out_is_said(tree: Tree) -> None:
     tree({".gitignore": "*/\n", "a/m.py": "from flax import nnx\n", "a/n.py": "", ".git/HEAD": ""})
     result = call(".")
     assert result.exit_code == 0
-    assert "All 2 files here are left out by .gitignore or --exclude: a/m.py; name it, or its folder." in result.stdout
+    assert "All 2 files here are left out by .gitignore: a/m.py; name it, or its folder." in result.stdout
     assert "2 files unchanged" in call("a").stdout
     assert "left out by .gitignore" in call("--output-format", "json", ".").stdout
     assert "left out by" not in call("--exclude", "*.txt", "a").stdout
+    assert (
+        "All 2 files here are left out by `exclude`: a/m.py; name the file itself."
+        in call("--exclude", "m*", "--exclude", "n*", "a").stdout
+    )
+    assert "1 file unchanged" in call("--exclude", "m*", "a/m.py").stdout
+    assert call("--exclude", "m*", "--force-exclude", "a/m.py").stdout == "no files\n"

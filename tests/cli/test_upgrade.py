@@ -57,7 +57,7 @@ def test_the_plan_writes_nothing(project: Path) -> None:
         "Flax 0.10 → 0.11 and 0.12 (flax==0.10.7 in requirements.txt)",
         "1 file would change",
         "requirements.txt: flax ==0.10.7 -> ==0.12.8",
-        "would run: nnxmigrate verify --project . -- python train.py",
+        "would run: nnxmigrate verify --project . --to 0.12 -- python train.py",
         "nothing was written",
     ):
         assert part in result.output, part
@@ -108,7 +108,7 @@ def test_refusals_come_before_anything_is_written(project: Path, arguments: list
 def test_what_is_installed_to_prove_it_is_handed_on(project: Path) -> None:
     options = ["--with", "einops", "--extra", "dev", "--verify", "python train.py"]
     result = call("upgrade", "--dry-run", *options, ".")
-    assert "verify --project . --with einops --extra dev -- python train.py" in result.output
+    assert "verify --project . --to 0.12 --with einops --extra dev -- python train.py" in result.output
 
 
 def test_it_stops_at_what_needs_a_person_and_goes_on(project: Path) -> None:
@@ -175,3 +175,25 @@ def test_which_checkpoints_must_change(tmp_path: Path, leaves: list[list[str]], 
     assert one.path == tmp_path / "c"
     assert need in one.need
     assert bool(need) is bool(one.need)
+
+
+def test_it_goes_on_where_the_code_itself_is_all_that_was_left(project: Path) -> None:
+    (project / "train.py").write_text(CODE + WRONG)
+    git("commit", "-qam", "more")
+    assert call("upgrade", "--yes", ".").exit_code == 1
+    assert (project / ".nnxmigrate-left.toml").exists()
+    text = (project / "train.py").read_text()
+    (project / "train.py").write_text(text.replace("nnx.grad(lambda m: m(1.0).sum())(model), model", "model, grads"))
+    done = call("upgrade", "--yes", ".")
+    assert done.exit_code == 0, done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
+def test_the_code_is_migrated_to_what_is_pinned(project: Path) -> None:
+    (project / "train.py").write_text(CODE + "print(model.kernel.value)\n")
+    git("commit", "-qam", "more")
+    done = call("upgrade", "--yes", ".")
+    assert done.exit_code == 0, done.output
+    assert "model.kernel[...]" in (project / "train.py").read_text()
+    assert "Nothing is left to do." in done.output
+    assert "more is fixed" not in done.output

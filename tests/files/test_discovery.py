@@ -98,10 +98,11 @@ def test_links(tree: Tree) -> None:
     (root / "dangling.py").symlink_to("nowhere.py")
     found = {file.name: file.problem for file in discover(["."])}
     assert found == {
-        "again.py": None,
-        "dangling.py": "symbolic link that leads nowhere",
+        os.path.join("real", "a.py"): None,
         os.path.join("real", "sub", "b.py"): None,
-    }
+        "dangling.py": "symbolic link that leads nowhere",
+    }, "a file has its own name, which git knows"
+    assert names("again.py", ".") == ["again.py", os.path.join("real", "sub", "b.py"), "dangling.py"]
     assert names("folder") == ["folder/a.py", "folder/sub/b.py"], "a link that is named is followed"
 
 
