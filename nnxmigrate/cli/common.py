@@ -107,7 +107,7 @@ def check_code(code: str, fail: Callable[[str], object]) -> None:
 
 
 selection = stacked(
-    click.argument("paths", nargs=-1, type=click.Path(), metavar="PATHS..."),
+    click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATHS..."),
     click.option(
         "--from",
         "origin",

@@ -11,7 +11,7 @@ import click
 from codemods.nnx.options import Options
 from nnxmigrate.files.atomic import WriteFailed
 from nnxmigrate.files.discovery import display
-from nnxmigrate.outcome import Diagnostic, Outcome
+from nnxmigrate.outcome import Diagnostic, Outcome, Status
 from nnxmigrate.project import Files, Project, chosen
 from nnxmigrate.recorded import BadRecord, Record, load, place, standing, subtract, texts, with_left
 
@@ -76,7 +76,9 @@ def remember(record: Record, outcome: Outcome, scope: Scope, todo: bool) -> None
     """Put what is left into the list, but for what has a comment in the code, and write the list."""
     known = {entry.key for entry in record.entries}
     marked = _marked(outcome, scope) if todo else set()
-    fresh = {entry.key: entry for one in outcome.left if (entry := record.entry(one)).key not in marked}
+    unchanged = {file.path for file in outcome.by_status[Status.FAILED]}  # the next run finds what is left there
+    written = [one for one in outcome.left if one.path not in unchanged]
+    fresh = {entry.key: entry for one in written if (entry := record.entry(one)).key not in marked}
     record.entries = [fresh.get(entry.key, entry) for entry in record.entries if entry.key not in marked]
     record.entries += [entry for key, entry in fresh.items() if key not in known]
     record.most = max(record.most, len(record.entries)) if record.entries else 0

@@ -17,7 +17,7 @@ FORMS = {"cached-partial": "NNX920", "split-merge": "NNX921"}
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="PATHS...")
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="PATHS...")
 @click.option(
     "--form",
     type=click.Choice(list(FORMS)),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nnxmigrate.files.atomic import WriteFailed
 from nnxmigrate.recorded import LEFT
 from tests.cli.test_migrate import HEAD, call
 from tests.conftest import Tree
@@ -267,3 +268,18 @@ def test_an_interrupt_ends_a_run_with_a_line_and_a_status_of_its_own(
     for command in ("lint", "migrate", "status"):
         result = call(command, "a.py")
         assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")
+
+
+@pytest.mark.usefixtures("fake_rules")
+def test_what_is_left_in_a_file_that_could_not_be_written_is_not_noted(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({"a.py": HEAD + "old\nmanual\n", "b.py": HEAD + "manual\n"})
+
+    def refused(*_: object) -> None:
+        raise WriteFailed("a.py", "it changed while nnxmigrate ran")
+
+    monkeypatch.setattr("nnxmigrate.cli.git.Guarded.write", refused)
+    assert call("a.py", "b.py").exit_code == 2
+    assert "b.py" in (root / LEFT).read_text()
+    assert "a.py" not in (root / LEFT).read_text(), "the next run finds that anew"
