@@ -58,6 +58,12 @@ TOLD = {
     "an optimizer": "o = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)\ngraphdef, state = nnx.split(o)\n"
     "print(len(state.flat_state()))",
     "a copy": "g, s = nnx.split(net)\nprint(len(jax.tree.leaves(nnx.state(nnx.merge(g, s)))))",
+    "paths of a flat state": "print(['.'.join(map(str, p)) for p, _ in nnx.state(net).flat_state()])",
+    "paths as keys": "flat = nnx.to_flat_state(nnx.state(net))\nprint(sorted({str(p): 1 for p, v in flat}))",
+    "paths of a graph": "for path, part in nnx.iter_graph(net):\n"
+    "    if isinstance(part, nnx.Module):\n        pass\n"
+    "    elif isinstance(part, nnx.Variable):\n        print(path)",
+    "paths of one stream": "one = Net(nnx.Rngs(0))\nprint([p for p, _ in nnx.state(one).flat_state()])",
     "a helper": "def count(model):\n    return sum(p.size for p in jax.tree.leaves(nnx.state(model)))\n"
     "print(count(net))",
 }
@@ -73,6 +79,12 @@ SILENT = {
     "one layer and one stream": "one = Net(nnx.Rngs(0))\nprint(len(jax.tree.leaves(nnx.state(one))))",
     "a layer without a stream": "p = Plain(nnx.Rngs(0, dropout=1))\nprint(len(jax.tree.leaves(nnx.state(p))))",
     "an unknown number of layers": "deep = Deep(nnx.Rngs(0), 1)\nprint(len(jax.tree.leaves(nnx.state(deep))))",
+    "paths of parameters": "print([p for p, _ in nnx.state(net, nnx.Param).flat_state()])",
+    "some paths": "print([p for p, _ in nnx.state(net).flat_state() if p[-1] == 'kernel'])",
+    "paths of modules": "for path, part in nnx.iter_graph(net):\n"
+    "    if isinstance(part, nnx.Linear):\n        print(path)",
+    "paths of a layer without a stream": "p = Plain(nnx.Rngs(0, dropout=1))\n"
+    "print([path for path, _ in nnx.state(p).flat_state()])",
     "only some leaves": "print(sum(p.ndim == 2 for p in jax.tree.leaves(nnx.state(net)) if p.ndim == 2))",
     "other things": "print(len(jax.tree.leaves([1, 2])), sum(x for x in [1, 2]))",
 }

@@ -52,6 +52,18 @@ FIXED = {
     "[m.rngs.dropout.key for _, m in nnx.iter_graph(net) if isinstance(m, nnx.Dropout)]": (
         "[m.rngs.key for _, m in nnx.iter_graph(net) if isinstance(m, nnx.Dropout)]"
     ),
+    "[m for _, m in nnx.iter_graph(net) if isinstance(m, nnx.Dropout)][0].rngs.dropout.key": (
+        "[m for _, m in nnx.iter_graph(net) if isinstance(m, nnx.Dropout)][0].rngs.key"
+    ),
+    "[d.rngs.dropout.key for d in [m for _, m in net.iter_modules() if isinstance(m, Drop) and m.rate > 0]]": (
+        "[d.rngs.key for d in [m for _, m in net.iter_modules() if isinstance(m, Drop) and m.rate > 0]]"
+    ),
+    "next(m for _, m in nnx.iter_graph(net) if isinstance(m, (nnx.Dropout, nnx.RNN))).rngs.dropout.key": (
+        "next(m for _, m in nnx.iter_graph(net) if isinstance(m, (nnx.Dropout, nnx.RNN))).rngs.key"
+    ),
+    "{p: m for p, m in nnx.iter_graph(net) if isinstance(m, Drop)}['dropout',].rngs.dropout.key": (
+        "{p: m for p, m in nnx.iter_graph(net) if isinstance(m, Drop)}['dropout',].rngs.key"
+    ),
     "[m.rngs.dropout() if isinstance(m, Drop) else 0 for m in jax.devices()]": (
         "[m.rngs() if isinstance(m, Drop) else 0 for m in jax.devices()]"
     ),
@@ -93,6 +105,9 @@ FIXED = {
 
 ASKED = {
     "net.attention.rngs.dropout.count.value": "net.attention.rngs.count.value",  # of three layers, now of one
+    "[m for _, m in nnx.iter_graph(net) if isinstance(m, Drop)][0].rngs.dropout.count": (
+        "[m for _, m in nnx.iter_graph(net) if isinstance(m, Drop)][0].rngs.count"
+    ),
     "(lambda model: model.dropout.rngs.dropout.key)": "(lambda model: model.dropout.rngs.key)",
     '{("block", "dropout", "rngs", "dropout", "key"): 0}': '{("block", "dropout", "rngs", "key"): 0}',
     "rngs.normal()": 'rngs["normal"]()',

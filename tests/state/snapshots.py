@@ -31,6 +31,37 @@ def bump(m):
 """
 
 PROGRAMS = {
+    "update of the base class": """\
+class Logged(nnx.Optimizer):
+    def update(self, grads):
+        before = nnx.state(self.model, nnx.Param)
+        super().update(grads)
+        print(float(jnp.abs(before["bias"].value - self.model.bias.value).sum()))
+
+
+Logged(model, optax.sgd(0.1)).update(nnx.grad(lambda m: (m(x) ** 2).sum())(model))
+""",
+    "update of a derived optimizer": """\
+class Halved(nnx.Optimizer):
+    def update(self, grads):
+        super().update(jax.tree.map(lambda g: g / 2, grads))
+
+
+opt = Halved(tx=optax.sgd(0.1), model=model)
+before = nnx.state(model, nnx.Param)
+opt.update(nnx.grad(lambda m: (m(x) ** 2).sum())(model))
+print(float(jnp.abs(before["bias"].value - model.bias.value).sum()))
+""",
+    "update of a derived metric": """\
+class Counted(nnx.metrics.Average):
+    def update(self, **values):
+        before = nnx.state(self)
+        super().update(**values)
+        print(float(before["total"].value), float(self.total.value))
+
+
+Counted("loss").update(loss=jnp.array(2.0))
+""",
     "split anew in every round": """\
 @nnx.jit(static_argnames=["measure"])
 def loss_of(model, x, measure):

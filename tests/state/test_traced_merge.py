@@ -40,6 +40,7 @@ class Dense(nnx.Module):
         self.w = nnx.Param(nnx.initializers.normal()(rngs.params(), (width, width)))
         self.out = nnx.Linear(width, width, kernel_init=make_init(), rngs=rngs)
         self.count = nnx.BatchStat(jnp.array(0))
+        self.rngs = rngs
 
     def __call__(self, x, cache=None):
         {}
@@ -68,6 +69,7 @@ QUIET = {
     "dict": 'found = {}\n        found["x"] = x.sum()',
     "dict or none": 'found = None if cache is None else {}\n        found["x"] = x.sum()',
     "own object": 'box = Box()\n        box.x = x.sum()\n        found = {"x": box.x}',
+    "streams are listed": 'found = {"x": x.sum() + len([*self.rngs.items()])}',
     "list": 'rows = [0]\n        rows[0] = x.sum()\n        found = {"x": rows[0]}',
 }
 CHANGING = {
@@ -75,6 +77,9 @@ CHANGING = {
     "alias": 'found = {"x": x.sum()}\n        count = None\n        count = self.count\n        count.value += 1',
     "in an own object": "box = Box()\n        box.x = self.count\n        box.x.value += 1\n"
     '        found = {"x": x.sum()}',
+    "sown": 'found = {"x": x.sum()}\n        self.sow(nnx.Intermediate, "y", x)',
+    "drawn": 'found = {"x": x.sum() + jax.random.uniform(self.rngs.noise())}',
+    "drawn by its name": 'found = {"x": x.sum() + jax.random.uniform(self.rngs())}',
     "element": 'found = [self.count][0]\n        found.value = found.value + 1\n        found = {"x": x.sum()}',
 }
 

@@ -62,40 +62,40 @@ FIXED: dict[str, dict[str, str]] = {
             "v = nnx.Variable([i for i in range(3)]); v[0] = 7; print(v[0])"
         ),
         "v = nnx.Variable([1]); v.value.append(2); print(len(v.value))": (
-            "v = nnx.Variable([1]); v.raw_value.append(2); print(len(v.value))"
+            "v = nnx.Variable([1]); v.get_raw_value().append(2); print(len(v.value))"
         ),
         "v = nnx.Variable([1]); v.value.extend([2]); print(len(v.value))": (
-            "v = nnx.Variable([1]); v.raw_value.extend([2]); print(len(v.value))"
+            "v = nnx.Variable([1]); v.get_raw_value().extend([2]); print(len(v.value))"
         ),
         "v = nnx.Variable([1]); v.value.insert(0, 2); print(len(v.value))": (
-            "v = nnx.Variable([1]); v.raw_value.insert(0, 2); print(len(v.value))"
+            "v = nnx.Variable([1]); v.get_raw_value().insert(0, 2); print(len(v.value))"
         ),
         "v = nnx.Variable([1]); v.value.remove(1); print(len(v.value))": (
-            "v = nnx.Variable([1]); v.raw_value.remove(1); print(len(v.value))"
+            "v = nnx.Variable([1]); v.get_raw_value().remove(1); print(len(v.value))"
         ),
         "v = nnx.Variable([1]); v.value.clear(); print(len(v.value))": (
-            "v = nnx.Variable([1]); v.raw_value.clear(); print(len(v.value))"
+            "v = nnx.Variable([1]); v.get_raw_value().clear(); print(len(v.value))"
         ),
         "v = nnx.Variable([2, 1]); v.value.sort(); print(v.value[0])": (
-            "v = nnx.Variable([2, 1]); v.raw_value.sort(); print(v.value[0])"
+            "v = nnx.Variable([2, 1]); v.get_raw_value().sort(); print(v.value[0])"
         ),
         "v = nnx.Variable([2, 1]); v.value.reverse(); print(v.value[0])": (
-            "v = nnx.Variable([2, 1]); v.raw_value.reverse(); print(v.value[0])"
+            "v = nnx.Variable([2, 1]); v.get_raw_value().reverse(); print(v.value[0])"
         ),
         "v = nnx.Variable(list()); v.value.append(2); print(len(v.value))": (
-            "v = nnx.Variable(list()); v.raw_value.append(2); print(len(v.value))"
+            "v = nnx.Variable(list()); v.get_raw_value().append(2); print(len(v.value))"
         ),
-        "held.value.update(b=2); print(len(held.value))": ("held.raw_value.update(b=2); print(len(held.value))"),
-        'held.value.pop("a"); print(len(held.value))': ('held.raw_value.pop("a"); print(len(held.value))'),
-        "held.value.popitem(); print(len(held.value))": ("held.raw_value.popitem(); print(len(held.value))"),
+        "held.value.update(b=2); print(len(held.value))": ("held.get_raw_value().update(b=2); print(len(held.value))"),
+        'held.value.pop("a"); print(len(held.value))': ('held.get_raw_value().pop("a"); print(len(held.value))'),
+        "held.value.popitem(); print(len(held.value))": ("held.get_raw_value().popitem(); print(len(held.value))"),
         'held.value.setdefault("b", 1); print(len(held.value))': (
-            'held.raw_value.setdefault("b", 1); print(len(held.value))'
+            'held.get_raw_value().setdefault("b", 1); print(len(held.value))'
         ),
         'v = nnx.Variable({"a": {}}); v.value["a"]["b"] = 2; print(len(v.value["a"]))': (
-            'v = nnx.Variable({"a": {}}); v.raw_value["a"]["b"] = 2; print(len(v.value["a"]))'
+            'v = nnx.Variable({"a": {}}); v.get_raw_value()["a"]["b"] = 2; print(len(v.value["a"]))'
         ),
         'v = nnx.Variable({"a": []}); v.value["a"].append(2); print(len(v.value["a"]))': (
-            'v = nnx.Variable({"a": []}); v.raw_value["a"].append(2); print(len(v.value["a"]))'
+            'v = nnx.Variable({"a": []}); v.get_raw_value()["a"].append(2); print(len(v.value["a"]))'
         ),
     },
     "NNX605": {
@@ -258,6 +258,22 @@ print(net.inner.kernel.tag, net.inner.bias.level, net.inner.bias.kind)""",
             "class Own(nnx.Module):\n    b = 1\nprint(1)"
         ),
     },
+    "NNX625": {
+        "print([name for name, _ in net.inner.iter_children()])": (
+            "print([name for name, _ in net.inner.iter_children() if isinstance(_, nnx.Module)])"
+        ),
+        "class Own(nnx.Module):\n    def __init__(self):\n        self.w = nnx.Param(1.0)\n"
+        "for name, child in Own().iter_children():\n    print(name)\nprint(1)": (
+            "class Own(nnx.Module):\n    def __init__(self):\n        self.w = nnx.Param(1.0)\n"
+            "for name, child in Own().iter_children():\n"
+            "    if not isinstance(child, nnx.Module):\n        continue\n    print(name)\nprint(1)"
+        ),
+        "class Own(nnx.Module):\n    def __init__(self, rngs):\n        self.rngs = rngs\n"
+        "print(sum(1 for name, child in Own(rngs).iter_children()))": (
+            "class Own(nnx.Module):\n    def __init__(self, rngs):\n        self.rngs = rngs\n"
+            "print(sum(1 for name, child in Own(rngs).iter_children() if isinstance(child, nnx.Module)))"
+        ),
+    },
     "NNX616": {
         "print(len(list(net.iter_modules())))": "print(len(list(nnx.iter_modules(net))))",
         "print(len(list((net).iter_children())))": "print(len(list(nnx.iter_children(net))))",
@@ -270,6 +286,10 @@ print(net.inner.kernel.tag, net.inner.bias.level, net.inner.bias.kind)""",
 
 # what 0.12 refuses, runs differently, or warns of, and only a person can change
 REPORTED: dict[str, list[str]] = {
+    "NNX625": [
+        "print(len(list(net.inner.iter_children())))",
+        "print([pair[0] for pair in net.inner.iter_children()])",
+    ],
     "NNX604": [
         "class Seen(nnx.Variable):\n    def on_get_value(self, value):\n        return value\n"
         "v = Seen([1]); v.value.append(2); print(len(v.raw_value))",
@@ -367,6 +387,15 @@ REPORTED: dict[str, list[str]] = {
 
 # what all versions run the same way
 SILENT: dict[str, list[str]] = {
+    "NNX625": [
+        "print([name for name, _ in net.iter_children()])",
+        "print([name for name, child in net.inner.iter_children() if isinstance(child, nnx.Module)])",
+        "for name, child in net.inner.iter_children():\n    if hasattr(child, 'rate'):\n        print(name)\nprint(1)",
+        "print(next(net.iter_children())[0])",
+        "print(len(list(nnx.Dropout(0.5).iter_children())))",
+        "class Own(nnx.Module):\n    def __init__(self):\n        self.w = nnx.Param(1.0)\n"
+        "    def iter_children(self):\n        return [1]\nprint(len(list(Own().iter_children())))",
+    ],
     "NNX604": [
         'print(held.value["a"], held.value.get("a"))',
         "v = nnx.Variable(jnp.ones(2)); v.value = v.value.at[0].set(2); print(v.value)",

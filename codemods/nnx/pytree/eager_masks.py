@@ -10,6 +10,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.imports import spell, spell_name
 from codemods.nnx.pytree.functions import tree_function
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
@@ -26,6 +27,8 @@ _POSITIONS = {
     "optax.transforms.masked": 1,
     "optax.transforms.partition": 1,
 }
+# those that leave parameters to others, which Flax 0.11 cannot keep unless these are Variables as a whole
+_PARTS = frozenset(_POSITIONS) - {"optax.add_decayed_weights"}
 # what makes a state of paths and leaves, whose order does not matter
 _BUILDERS = frozenset({"flax.nnx.State.from_flat_path", "flax.nnx.from_flat_state"})
 _OPTIMIZERS = {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"}
@@ -42,7 +45,8 @@ def check(context: Context) -> Iterator[Finding]:
     for event, node, value in masks:
         made = _made(context, context.flow.here(value, event.scope))
         if made is not None:
-            edits = _edits(context, event.scope, node, made, every)
+            whole = "0.11" in context.options.targets and context.flow.calls.name(event) in _PARTS
+            edits = _edits(context, event.scope, node, made, every, whole)
             path = event.scope.module.source.path
             yield finding(
                 "NNX303",
@@ -50,7 +54,7 @@ def check(context: Context) -> Iterator[Finding]:
                 node,
                 "since Flax 0.11 nnx.Optimizer hands optax bare arrays, and a mask made of a state does not match them",
                 "pass a function of the parameters, which optax calls itself",
-                Fix(tuple((path, edit) for edit in edits)),
+                Fix(tuple((path, edit) for edit in edits)) if edits is not None else None,
             )
 
 
@@ -96,6 +100,12 @@ def _made(context: Context, mask: Bound) -> Bound | None:
     return resolved if tree is not None and _state(context, context.flow.follow(resolved, tree)) else None
 
 
+def becomes_whole(context: Context, mask: Bound) -> bool:
+    """Say whether the fix of a mask gives it one entry for each Variable, as optax's parts need it under 0.11."""
+    made = _made(context, mask)
+    return made is not None and context.flow.calls.callee_name(made) in _BUILDERS
+
+
 def _state(context: Context, tree: Bound) -> bool:
     """Say whether a tree is a state: of ``nnx.state`` or a part of ``nnx.split``."""
     flow, value = context.flow, tree.value
@@ -105,8 +115,19 @@ def _state(context: Context, tree: Bound) -> bool:
     return isinstance(value, Call) and flow.calls.callee_name(tree) in {"flax.nnx.state", "flax.nnx.variables"}
 
 
-def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound, masks: set[ast.expr]) -> list[Edit]:
-    """Return edits that turn a mask into a function of the parameters; ``masks`` are all there are."""
+def _edits(
+    context: Context, scope: Scope, node: ast.expr, made: Bound, masks: set[ast.expr], whole: bool
+) -> list[Edit] | None:
+    """Return edits that turn a mask into a function of the parameters; None if the module cannot write them.
+
+    Args:
+        context: the project.
+        scope: where the mask is used.
+        node: the mask.
+        made: the call that made it.
+        masks: all masks that there are.
+        whole: whether its entries must stand for Variables as a whole.
+    """
     source = scope.module.source
     text = source.text(node)
     assert isinstance(made.value, Call)
@@ -116,25 +137,35 @@ def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound, masks: s
         value = scope.module.values.get(node.args[0])
         if value is not None and _state(context, context.flow.resolve(context.flow.here(value, scope))):
             return [replace(source, node, source.text(node.func))]  # decay_mask(nnx.state(model)) -> decay_mask
-    tree = _tree_node(context, made, inner)
-    if tree is not None:
-        name = next(n for n in ("params", "p", "tree", "mask_params") if n not in _names_beside(inner, tree))
+    given = _tree_node(context, made, inner)
+    if given is not None:
+        name = next(n for n in ("params", "p", "tree", "mask_params") if n not in _names_beside(inner, given))
         if node is inner or _only_masks(context, scope, node, inner, masks):
             start, _ = source.span(inner)
-            return [Edit(start, start, f"lambda {name}: ".encode()), replace(source, tree, name)]
-        if _repeatable(scope, inner, tree):  # the mask itself is needed elsewhere too
-            (start, _), (first, last) = source.span(inner), source.span(tree)
+            return [Edit(start, start, f"lambda {name}: ".encode()), replace(source, given, name)]
+        if _repeatable(scope, inner, given):  # the mask itself is needed elsewhere too
+            (start, _), (first, last) = source.span(inner), source.span(given)
             call = source.text(inner).encode()
             text = (call[: first - start] + name.encode() + call[last - start :]).decode()
             return [replace(source, node, f"lambda {name}: {text}")]
     # the leaves are in the same order in both trees
+    tree = spell_name(context.flow, scope, "jax.tree")
+    if tree is None:
+        return None
+    imported, leaf = [*tree.edits], ""
+    if whole and built:  # so that optax's placeholders take the place of Variables, not of what they hold
+        variable = spell(context.flow, scope, "Variable")
+        if variable is None:
+            return None
+        imported += variable.edits
+        leaf = f", is_leaf=lambda v: isinstance(v, {variable.text})"
     return [
         replace(
             source,
             node,
-            f"lambda params: {_jax(scope)}.tree.unflatten("
-            f"{_jax(scope)}.tree.structure(params), {_jax(scope)}.tree.leaves({text}))",
-        )
+            f"lambda params: {tree.text}.unflatten({tree.text}.structure(params{leaf}), {tree.text}.leaves({text}))",
+        ),
+        *imported,
     ]
 
 
@@ -179,22 +210,33 @@ def _names_beside(call: ast.Call, tree: ast.expr) -> set[str]:
     return {n.id for n in ast.walk(call) if isinstance(n, ast.Name) and n not in inner}
 
 
-def _jax(scope: Scope) -> str:
-    """Return how a module writes ``jax``."""
-    for node in scope.module.imports:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name == "jax" or (alias.name.startswith("jax.") and alias.asname is None):
-                    return alias.asname or "jax"
-    return "jax"
-
-
 def _tree_node(context: Context, made: Bound, call: ast.Call) -> ast.expr | None:
     function = tree_function(context.flow.calls.callee_name(made))
     if function is None or len(call.args) != function.tree + 1:
         return None
     return call.args[function.tree]
 
+
+_LABELS = """\
+import jax
+import optax
+from flax import nnx
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+paths = nnx.state(model, nnx.Param).flat_state()
+labels = nnx.from_flat_state({path: leaf.replace(path[-1]) for path, leaf in paths})
+parts = {"bias": optax.sgd(0.1), "kernel": optax.adam(0.1)}
+optimizer = nnx.Optimizer(model, optax.multi_transform(parts, labels))
+optimizer.update(nnx.grad(lambda m: (m.kernel.value**2).sum() + m.bias.value.sum())(model))
+print(float(model.kernel.value.sum()), float(model.bias.value[0]))
+"""
+_WHOLE = (
+    _LABELS.replace(
+        "(parts, labels))",
+        "(parts, lambda params: jax.tree.unflatten(jax.tree.structure(params, is_leaf=lambda v: "
+        "isinstance(v, nnx.Variable)), jax.tree.leaves(labels))), wrt=nnx.Param)",
+    )
+).replace("update(", "update(model, ")
 
 RULE = Rule(
     code="NNX303",
@@ -205,13 +247,15 @@ RULE = Rule(
 is built of paths and labels, as by `nnx.from_flat_state`. Since 0.11
 `nnx.Optimizer` hands optax the bare arrays of the parameters, whose tree differs from that of a state of Variables,
 and the update raises "Custom node type mismatch". A function of the parameters, which optax calls on whatever tree it
-gets, works on every version.
+gets, works on every version. Where 0.11 is among them, labels of `optax.multi_transform` and the like get one entry for
+each Variable, as 0.11 cannot keep others (NNX305).
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
     since="0.11.0",
     source="measured on 0.10.7, 0.11.2 and 0.12.8; google/jax#31256",
     examples=(
+        Example(_LABELS, _WHOLE, targets=("0.11",)),
         Example(
             before="""\
 import jax

@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import canonical
+from codemods.nnx.pytree.eager_masks import becomes_whole
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.told import Told
 from codemods.nnx.values import Attr, Call, Function, Mapping, Ref
@@ -17,6 +18,8 @@ _INJECTED = frozenset({"optax.inject_hyperparams", "optax.inject_stateful_hyperp
 _WRAPPERS = frozenset({"optax.apply_if_finite", "optax.MultiSteps"})
 _STATES = frozenset({"flax.nnx.map_state"})
 _TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map"})
+_UNFLATTENS = frozenset({"jax.tree.unflatten", "jax.tree_util.tree_unflatten"})
+_STRUCTURES = frozenset({"jax.tree.structure", "jax.tree_util.tree_structure"})
 _DEPTH = 3  # how many functions that make labels are followed
 # transformations that keep arrays for each parameter
 _KEEP = frozenset(
@@ -93,6 +96,8 @@ def _partitioned(context: Context, given: Bound) -> Bound | None:
 def _whole(context: Context, labels: Bound, depth: int = 0) -> bool:
     """Say whether labels stand for Variables as a whole, so that placeholders take the place of Variables."""
     flow = context.flow
+    if becomes_whole(context, labels):
+        return True
     labels = flow.resolve(labels)
     value = labels.value
     if isinstance(value, Function) and depth < _DEPTH:
@@ -101,7 +106,12 @@ def _whole(context: Context, labels: Bound, depth: int = 0) -> bool:
     if not isinstance(value, Call) or depth > _DEPTH:
         return False
     name = flow.calls.callee_name(labels)
-    if name not in _TREE_MAPS:
+    if name in _UNFLATTENS and value.args:
+        labels = flow.follow(labels, value.args[0])
+        value = labels.value
+        if not isinstance(value, Call) or flow.calls.callee_name(labels) not in _STRUCTURES:
+            return False
+    elif name not in _TREE_MAPS:
         return name in _STATES
     leaf = value.keyword("is_leaf")
     if leaf is None:
@@ -164,7 +174,8 @@ RULE = Rule(
 for each parameter that they leave to others. Flax 0.11.0 to 0.11.2 take it for a Variable, and `nnx.Optimizer(...)`
 raises "tuple indices must be integers or slices, not ellipsis". Flax 0.10 and 0.12 run them. Parts without arrays of
 their own, such as `optax.sgd` without momentum, are not affected, nor are labels and masks with one entry for each
-Variable, as `nnx.map_state` makes them: there the placeholder stands for the Variable.
+Variable, as `nnx.map_state` makes them: there the placeholder stands for the Variable. Labels that are built of paths,
+as by `nnx.from_flat_state`, become such ones with the fix of NNX303.
 """,
     kind=Kind.REQUIRED,
     safety=None,

@@ -1,4 +1,4 @@
-"""NNX221: numbers of leaves in a state that count the random streams of layers."""
+"""NNX221: numbers of leaves in a state that count the random streams of layers, and paths that name them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Part
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.project import scope_of
 from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.layers import layer
 from codemods.nnx.rng.layouts import Shape
 from codemods.nnx.rng.origins import Origin
 from codemods.nnx.rng.signs import migrates
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.source import Source
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Mapping, Ref, Sequence, Value
 from codemods.nnx.variables import type_attribute
 
@@ -36,6 +38,13 @@ _MESSAGE = (
 _HELP = "count what is meant, as nnx.state(model, nnx.Param) or nnx.state(model, nnx.Not(nnx.RngState)) does"
 
 
+_PATHS = (
+    "this names paths in which streams of layers are: since Flax 0.11 they end in ('rngs', 'key') and "
+    "('rngs', 'count'), without the name of a stream"
+)
+_HELP_OF_PATHS = "leave the streams out, as nnx.state(model, nnx.Not(nnx.RngState)) does, or expect the new paths"
+
+
 class Number(NamedTuple):
     """How many streams an object has.
 
@@ -52,11 +61,14 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield counts of streams in code of 0.10: its text is the same on 0.11, where another number may be meant."""
     if not context.options.crosses("0.11"):
         return
-    found = [one for module in context.asked.modules for one in _counts(context, module)]
+    modules = context.asked.modules
+    found: list[tuple[tuple[Scope, ast.expr], str, str]] = []
+    found += [(one, _MESSAGE, _HELP) for module in modules for one in _counts(context, module)]
+    found += [(one, _PATHS, _HELP_OF_PATHS) for module in modules for one in _named(context, module)]
     if not found or not (migrates(context) or next(type_attribute.RULE.check(context), None)):
         return
-    for scope, call in found:
-        yield finding(RULE.code, scope, call, _MESSAGE, _HELP)
+    for (scope, call), message, help_ in found:
+        yield finding(RULE.code, scope, call, message, help_)
 
 
 def _counts(context: Context, module: ModuleFacts) -> Iterator[tuple[Scope, ast.Call]]:
@@ -98,6 +110,74 @@ def _counted(context: Context, node: ast.Call, scope: Scope) -> Bound | None:
     if not isinstance(method.value, Attr) or method.value.name != "flat_state":
         return None
     return _whole(context, context.flow.with_value(method, method.value.base))
+
+
+def _named(context: Context, module: ModuleFacts) -> Iterator[tuple[Scope, ast.expr]]:
+    """Yield what a module goes over to show or keep all paths, if there are streams of layers among them."""
+    source = module.source
+    if not any(map(source.mentions, (b"flat_state", b"iter_graph", b"leaves_with_path"))):
+        return
+    for walk, target, shown in _loops(source):
+        value = module.values.get(walk)
+        if value is None or not isinstance(target, ast.Tuple):
+            continue
+        path = target.elts[0]
+        if not isinstance(path, ast.Name) or not any(_mentions(one, path.id) for one in shown):
+            continue
+        scope = scope_of(module, walk)
+        model = _gone_over(context, context.flow.resolve(context.flow.here(value, scope)))
+        streams = _streams(context, model) if model is not None else None
+        if streams is not None and streams[0].forked:
+            yield scope, walk
+
+
+def _loops(source: Source) -> Iterator[tuple[ast.expr, ast.expr, list[ast.expr]]]:
+    """Yield what loops go over, their targets, and what they show or keep of every element."""
+    for one in source.of_type(ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp):
+        assert isinstance(one, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp)
+        first = one.generators[0]
+        if len(one.generators) == 1 and not first.ifs:
+            yield first.iter, first.target, [one.key if isinstance(one, ast.DictComp) else one.elt]
+    for loop in source.of_type(ast.For):
+        assert isinstance(loop, ast.For)
+        yield loop.iter, loop.target, list(_printed(loop.body))
+
+
+def _printed(body: list[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield what a body prints of everything, or of every Variable."""
+    for statement in body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            if last_word(statement.value.func) == "print":
+                yield statement.value
+        elif isinstance(statement, ast.If) and isinstance(statement.test, ast.Call):
+            asked = last_word(statement.test.args[-1]) if statement.test.args else ""
+            if last_word(statement.test.func) == "isinstance" and asked == "Variable":
+                yield from _printed(statement.body)
+            elif last_word(statement.test.func) == "isinstance" and asked in {"Module", "Param"}:
+                yield from _printed(statement.orelse)
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+
+
+def _gone_over(context: Context, walk: Bound) -> Bound | None:
+    """Return the object whose parts a call gives, each with its path, if streams are among them."""
+    flow, call = context.flow, walk.value
+    if not isinstance(call, Call) or call.starred or call.node.keywords:
+        return None
+    name = flow.calls.callee_name(walk)
+    if len(call.args) == 1 and name == "flax.nnx.iter_graph":
+        return flow.with_value(walk, call.args[0])
+    if len(call.args) == 1 and name in _WITH_PATHS:
+        return _whole(context, flow.with_value(walk, call.args[0]))
+    method = flow.follow(walk, call.callee)
+    if call.args or not isinstance(method.value, Attr) or method.value.name != "flat_state":
+        return None
+    return _whole(context, flow.with_value(method, method.value.base))
+
+
+_WITH_PATHS = frozenset({"flax.nnx.to_flat_state", "jax.tree.leaves_with_path", "jax.tree_util.tree_leaves_with_path"})
 
 
 def _whole(context: Context, state: Bound) -> Bound | None:
@@ -144,30 +224,37 @@ def _part(context: Context, made: Bound, call: Call, filters: tuple[Value, ...],
     return flow.with_value(made, call.args[0])
 
 
-def _differs(context: Context, model: Bound, depth: int = 0) -> bool:
-    """Say whether there are other streams in an object since layers fork them."""
+def _differs(context: Context, model: Bound) -> bool:
+    """Say whether there are more or fewer streams in an object since layers fork them."""
+    found = _streams(context, model)
+    if found is None or found[0].forked == 0:
+        return False
+    number, origin = found
+    assert origin.streams is not None
+    return number.forked != len(origin.streams | {"default"} if origin.default else origin.streams)
+
+
+def _streams(context: Context, model: Bound, depth: int = 0) -> tuple[Number, Origin] | None:
+    """Return how many streams an object has, and the Rngs with the known names that its layers fork."""
     analysis = rng_analysis(context)
     if not analysis.origins.layers or depth > _DEPTH:
-        return False
+        return None
     sources = list(context.sources.of(model))
     made = sources[0].value if len(sources) == 1 else None
     if isinstance(made, Part):  # what nnx.merge or nnx.clone makes
-        return _differs(context, made.of, depth + 1)
+        return _streams(context, made.of, depth + 1)
     if isinstance(made, Call) and made.args and context.flow.calls.callee_name(sources[0]) in _OPTIMIZERS:
-        return _differs(context, context.flow.with_value(sources[0], made.args[0]), depth + 1)  # its state holds it
+        return _streams(context, context.flow.with_value(sources[0], made.args[0]), depth + 1)  # its state holds it
     if not isinstance(made, Call) or not isinstance(context.flow.follow(sources[0], made.callee).value, Class):
-        return False
+        return None
     shapes = analysis.layouts.of(model)
     if not shapes or Shape.UNKNOWN in shapes:
-        return False
+        return None
     origins = _origins(context, sources[0], made)
     if len(origins) != 1 or origins[0].streams is None:
-        return False
+        return None
     number = _number(context, sources[0], 0)
-    if number is None or number.forked == 0:
-        return False
-    named = origins[0].streams
-    return number.forked != len(named | {"default"} if origins[0].default else named)
+    return (number, origins[0]) if number is not None else None
 
 
 def _origins(context: Context, made: Bound, call: Call) -> list[Origin]:
@@ -239,7 +326,9 @@ RULE = Rule(
 Up to Flax 0.10 the layers of a model kept the Rngs that they were made with, and its streams stood in the state once,
 each with a key and a counter. Since 0.11 each Dropout, each attention layer with dropout and each RNN has a stream of
 its own. So `len(jax.tree.leaves(nnx.state(model)))` gives another number, and so does the sum of their sizes, which is
-often meant for the number of parameters; that is `nnx.state(model, nnx.Param)`. The rule speaks where it knows the
+often meant for the number of parameters; that is `nnx.state(model, nnx.Param)`. The paths of these leaves are others,
+too: `("dropout", "rngs", "key")` was `("dropout", "rngs", "dropout", "key")`, which matters where all paths are
+printed, or are the keys under which something is kept. The rule speaks where it knows the
 layers and the Rngs, and only where other findings show that the code is of 0.10.
 """,
     kind=Kind.REQUIRED,

@@ -11,7 +11,16 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.layers import CELLS, constructor, layer
-from codemods.nnx.rng.paths import Step, Use, container_uses, flat_keys, holder, steps, stream_tests
+from codemods.nnx.rng.paths import (
+    Step,
+    Use,
+    container_uses,
+    flat_keys,
+    holder,
+    steps,
+    stream_tests,
+    walked_layers,
+)
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call
 
@@ -103,15 +112,19 @@ def _counted_together(context: Context, step: Step) -> bool:
     flow, module = context.flow, step.scope.module
     if not any(e.node.value is step.node and e.node.attr == "count" and e.context == "load" for e in module.attributes):
         return False
+    origins = rng_analysis(context).origins
     for one in context.sources.originals(flow.here(step.holder, step.scope)):
         found = layer(flow, one)
-        if found is None or found.rngs is None or found.stream is None:
-            continue
-        for origin in rng_analysis(context).origins.of(found.rngs):
-            names = [origin.source_of(kept.layer.stream) for kept in origin.kept if kept.layer.stream is not None]
-            stream = origin.source_of(found.stream)
-            if stream == "default" or names.count(stream) > 1:  # weights are made of the default stream, too
-                return True
+        of_walk = walked_layers(context, one) if found is None else frozenset()
+        layers = [kept.layer for kept in origins.layers if kept.layer.stream in of_walk] if found is None else [found]
+        for drawing in layers:
+            if drawing.rngs is None or drawing.stream is None:
+                continue
+            for origin in origins.of(drawing.rngs):
+                names = [origin.source_of(kept.layer.stream) for kept in origin.kept if kept.layer.stream is not None]
+                stream = origin.source_of(drawing.stream)
+                if stream == "default" or names.count(stream) > 1:  # weights are made of the default stream, too
+                    return True
     return False
 
 

@@ -10,11 +10,25 @@ from typing import NamedTuple, TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
-from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.layers import inherited, layer
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Mapping, Param, Ref, Sequence, Star, Unknown, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Const,
+    Each,
+    Free,
+    Item,
+    Mapping,
+    Param,
+    Ref,
+    Sequence,
+    Star,
+    Unknown,
+    Value,
+)
 
 _STATES = frozenset({"flax.nnx.state", "flax.nnx.variables", "flax.nnx.split"})
 _SAME_PATHS = frozenset({"flax.nnx.to_pure_dict", "flax.nnx.pure", "flax.nnx.eval_shape"})
@@ -188,13 +202,7 @@ def tested_layers(context: Context, scope: Scope, node: ast.expr) -> frozenset[s
         for test in _held(branch, node):
             if not _is_test(test) or ast.unparse(test.args[0]) != text:
                 continue
-            classes = test.args[1]
-            for cls in classes.elts if isinstance(classes, ast.Tuple) else [classes]:
-                value = scope.module.values.get(cls)
-                named = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
-                stream = _DEFAULTS.get(named.name.rpartition(".")[2]) if isinstance(named, Ref) else None
-                if stream is not None:
-                    found |= {stream, "default"}
+            found |= _streams_of(context, scope, test.args[1])
     return frozenset(found)
 
 
@@ -236,6 +244,9 @@ def _kept(context: Context, source: Bound) -> frozenset[str] | None:
     """Return the streams of a layer; empty for another known object, None if nothing is known."""
     flow = context.flow
     source = _in_sequential(context, source)
+    walked = walked_layers(context, source)
+    if walked:
+        return walked
     value = source.value
     if isinstance(value, Call | Param):
         found = layer(flow, source)
@@ -253,6 +264,65 @@ def _kept(context: Context, source: Bound) -> frozenset[str] | None:
     parts = [_in_sequential(context, s) for s in context.sources.originals(model)]
     streams = [_kept(context, s) for s in parts if isinstance(s.value, Call)]
     return streams[0] if len(streams) == 1 else None
+
+
+def walked_layers(context: Context, source: Bound) -> frozenset[str]:
+    """Return the streams of the layers that a walk over a model lets through, as those of one class; else empty."""
+    loop = _walk(context, source)
+    if loop is None:
+        return frozenset()
+    found: set[str] = set()
+    for module in context.project.modules:
+        if module.source.mentions(b"isinstance") and loop in module.source.of_type(ast.For, ast.comprehension):
+            for test in _let_through(loop):
+                found |= _streams_of(context, module.scope, test.args[1])
+    return frozenset(found)
+
+
+def _walk(context: Context, source: Bound) -> ast.For | ast.comprehension | None:
+    """Return the loop over the parts of a model that a value comes from, which may be the first of a generator."""
+    flow, value = context.flow, source.value
+    loop: ast.AST | None = None
+    if isinstance(value, Call) and value.node.args and flow.calls.callee_name(source) == "builtins.next":
+        first = value.node.args[0]
+        loop = first.generators[0] if isinstance(first, ast.GeneratorExp) and len(first.generators) == 1 else None
+    elif isinstance(value, Indexed | Item) and isinstance(value.base, Round | Each):
+        loop = value.base.loop
+    walk = loop.iter if isinstance(loop, ast.For | ast.comprehension) else None
+    return loop if isinstance(walk, ast.Call) and last_word(walk.func) in WALKS else None  # type: ignore[return-value]
+
+
+#: Functions and methods that go over the parts of a model.
+WALKS = frozenset({"iter_graph", "iter_modules", "iter_children"})
+
+
+def _let_through(loop: ast.For | ast.comprehension) -> Iterator[ast.Call]:
+    """Yield the tests of its class that everything passes which leaves a loop."""
+    target = loop.target
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return
+    tests: list[ast.expr] = []
+    if isinstance(loop, ast.comprehension):
+        tests = loop.ifs
+    elif len(loop.body) == 1:
+        only = loop.body[0]
+        tests = [only.test] if isinstance(only, ast.If) and not only.orelse else []
+    for test in tests:
+        for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+            if _is_test(part) and ast.unparse(part.args[0]) == ast.unparse(target.elts[1]):
+                yield part
+
+
+def _streams_of(context: Context, scope: Scope, classes: ast.expr) -> set[str]:
+    """Return the streams of the layers of Flax that a class or a tuple of classes names."""
+    found: set[str] = set()
+    for cls in classes.elts if isinstance(classes, ast.Tuple) else [classes]:
+        value = scope.module.values.get(cls)
+        named = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+        stream = _DEFAULTS.get(named.name.rpartition(".")[2]) if isinstance(named, Ref) else None
+        if stream is not None:
+            found |= {stream, "default"}
+    return found
 
 
 def _in_sequential(context: Context, source: Bound) -> Bound:

@@ -100,7 +100,19 @@ class Calls:
         record = self._record(callee, args, keywords)
         if record is not None:
             return {record}
+        if method == "update" and _super(node):
+            self._inherited(node, args)
         return self.invoke(method, node, receiver, args, keywords)
+
+    def _inherited(self, node: ast.Call, args: Args) -> None:
+        """Note what ``super().update(...)`` changes where the base class is one of Flax."""
+        run = self.run
+        for thing in run.receiver:
+            if thing.kind is Kind.OPTIMIZER:
+                model = args[0] if len(args) > 1 else run.attribute({thing}, "model")
+                run.mutate({thing} | model, node)
+            elif thing.kind is Kind.METRIC:
+                run.mutate({thing}, node)
 
     def _classes(self, callee: Bound) -> list[ClassFacts]:
         """Return the classes of the project that an argument or the variable of a loop may be, if it is no other."""
@@ -340,7 +352,10 @@ class Calls:
             for name, things in keywords.items():
                 made.hold(name, things, True)
         if made.kind is Kind.OPTIMIZER:
-            made.steps |= {thing for things in args[:1] for thing in things}
+            model = args[0] if args else keywords.get("model", set())
+            made.steps |= model
+            if "model" not in made.fields:
+                made.hold("model", model)
         return made
 
     def _record(self, callee: Bound, args: Args, keywords: Keywords) -> Thing | None:

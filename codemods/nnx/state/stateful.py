@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Class, Ref
+from codemods.nnx.values import Attr, Call, Class, Param, Ref
 
 #: Layers of Flax that change Variables when they are called.
 STATEFUL = frozenset(
@@ -111,6 +111,8 @@ def class_may_change(
             function = event.scope.function
             if function is None or function.owner is not parent:
                 continue
+            if function.name not in _BUILDING and _draws(context, event):
+                return True
             made = flow.follow(flow.here(event.value, event.scope), event.value.callee).value
             if isinstance(made, Ref) and made.name.startswith("flax.nnx.") and made.name[9:] in changing:
                 return True
@@ -129,6 +131,21 @@ def class_may_change(
             ):
                 return True
     return False
+
+
+def _draws(context: Context, event: CallEvent) -> bool:
+    """Say whether a method takes a key from streams that its object keeps, as ``self.rngs.noise()`` does."""
+    callee = event.value.callee
+    if not isinstance(callee, Attr) or event.node.args or callee.name in _VIEWS:
+        return False
+    kept = callee.base if isinstance(callee.base, Attr) else callee
+    function = event.scope.function
+    if function is None or not isinstance(kept.base, Param) or kept.base is not function.self_param:
+        return False
+    return bool(context.kinds.of(context.flow.here(kept, event.scope)) & {Kind.RNGS, Kind.STREAM})
+
+
+_VIEWS = frozenset({"fork", "split", "items", "keys", "values"})  # what streams tell without giving a key
 
 
 def _arrays(context: Context, cls: ClassFacts) -> set[ast.AST]:
@@ -191,7 +208,12 @@ _PLAIN = frozenset(
 
 
 def _assigns(context: Context, method: FunctionFacts) -> bool:
-    """Say whether a method assigns to an attribute or element, as of a Variable; not of what it makes itself."""
+    """Say whether a method assigns to an attribute or element, as of a Variable, or keeps an intermediate.
+
+    What it makes itself does not count.
+    """
+    if any(map(_kept, ast.walk(method.node))):
+        return True
     own: set[str] = set()
     made: set[str] = set()
     stores: list[ast.expr] = []
@@ -213,6 +235,14 @@ def _assigns(context: Context, method: FunctionFacts) -> bool:
         for store in stores
         if isinstance(store, ast.Attribute | ast.Subscript)
     )
+
+
+def _kept(node: ast.AST) -> bool:
+    """Say whether code calls a method that sets a Variable, as ``self.sow(...)``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING
+
+
+_KEEPING = frozenset({"sow", "copy_from", "copy_from_state", "update_from_state", "set_value"})
 
 
 def _attribute(store: ast.expr) -> bool:

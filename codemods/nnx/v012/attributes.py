@@ -52,6 +52,7 @@ DATA = frozenset(
 # kinds of containers of data that are no lists or dicts, and so static by themselves
 _HOLDERS = frozenset({Kind.GRADIENT, Kind.STATE})
 # kinds of classes whose attributes are looked after
+_METHODS_OF_RNGS = frozenset({"fork", "get", "items", "keys", "split", "values"})
 _OWNERS = frozenset({Kind.MODULE, Kind.METRIC, Kind.OPTIMIZER, Kind.RNGS})
 _MARKS = frozenset({"flax.nnx.data", "flax.nnx.static", "flax.nnx.List", "flax.nnx.Dict"})
 _LISTS = frozenset({"flax.nnx.List", "flax.nnx.Dict"})
@@ -406,9 +407,17 @@ class Attributes:
         found = self.flow.resolve(bound)
         if isinstance(found.value, Call) and self._makes(self.flow.with_value(found, found.value.callee)):
             return True
+        if isinstance(found.value, Attr | Item | Indexed) and self._is_stream(found, found.value):
+            return True
         if not isinstance(bound.value, Param | Call):
             return False
         return any(self.arrays.is_array(source) for source in self.context.sources.of(bound) - {bound})
+
+    def _is_stream(self, found: Bound, value: Attr | Item | Indexed) -> bool:
+        """Say whether a value is a stream of a Rngs: ``rngs.noise`` or ``rngs["noise"]``."""
+        if isinstance(value, Attr) and value.name in _METHODS_OF_RNGS:
+            return False
+        return self.context.kinds.only(self.flow.with_value(found, value.base)) is Kind.RNGS
 
     def _makes(self, callee: Bound, depth: int = 0) -> bool:
         """Say whether calling a value makes data: a class of NNX, a partial application of one, what may hold one."""

@@ -58,7 +58,8 @@ def check(context: Context) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 "since Flax 0.12.1 `.value` gives a copy of a list or dict, so this change is silently lost",
-                "write to the Variable itself: variable[key] = x, or change the content: variable.raw_value.append(x)",
+                f"write to the Variable itself: variable[key] = x, or change the content: variable.{_content(context)}"
+                ".append(x)",
                 _fix(context, event, change),
             )
 
@@ -77,7 +78,12 @@ def _fix(context: Context, event: AttrEvent, change: ast.Subscript | ast.Call) -
             return Fix(((source.path, Edit(dot, end, b"")),))
     if _hooked(context, event):
         return None
-    return Fix(((source.path, Edit(dot + 1, end, b"raw_value")),))
+    return Fix(((source.path, Edit(dot + 1, end, _content(context).encode())),))
+
+
+def _content(context: Context) -> str:
+    """Return what gives the content itself: 0.12.1 deprecates the one name, which the other versions need."""
+    return "get_raw_value()" if set(context.options.targets) == {"0.12"} else "raw_value"
 
 
 def _hooked(context: Context, event: AttrEvent) -> bool:
@@ -121,7 +127,8 @@ RULE = Rule(
     why="""\
 Up to 0.12.0 `variable.value` was the content itself; since 0.12.1 it is a copy of every list, dict or other tree, so
 that `variable.value[key] = x` changes the copy and nothing else. `variable[key] = x` writes to the content on all
-versions, and `raw_value` is the content itself, which methods such as `append` change.
+versions, and `raw_value` is the content itself, which methods such as `append` change; since 0.12.1 it is deprecated
+for `get_raw_value()`, which older versions do not have.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
@@ -130,7 +137,7 @@ versions, and `raw_value` is the content itself, which methods such as `append` 
     examples=(
         Example(
             _BEFORE,
-            _BEFORE.replace('.value["', '["').replace(".value.update", ".raw_value.update"),
+            _BEFORE.replace('.value["', '["').replace(".value.update", ".get_raw_value().update"),
             targets=("0.12",),
         ),
     ),
