@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nnxmigrate.files.magics import masked
 from tests.lint.test_shown import codes
 
 STEP = """\
@@ -51,3 +52,31 @@ OTHER = "factor = 3.0\nprint(scaled(jnp.ones(3)))\n"
 )
 def test_an_optimizer_made_in_another_cell(cells: tuple[str, ...], found: bool) -> None:
     assert ("NNX807" in codes(*cells)) is found
+
+
+DRAWN = """\
+import jax
+import jax.numpy as jnp
+key = jax.random.key(0)
+weights = jax.random.normal(key, (15, 10))
+batch = jax.random.normal(key, (4, 10))
+def applied(v):
+    return jnp.dot(weights, v)
+def each(vs):
+    return jnp.stack([applied(v) for v in vs])
+"""
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (("%timeit each(batch).block_until_ready()\n",), False),
+        (("%timeit each(batch)\n", "y = each(batch)\nprint(y)\n"), True),
+        (("%time y = each(batch)\n", "print(y)\n"), True),
+        (("%timeit train(each(batch))\n",), True),
+    ],
+)
+def test_draws_that_are_timed(cells: tuple[str, ...], found: bool) -> None:
+    """What is drawn for ``%timeit`` alone may be drawn with one key."""
+    rest = [masked(cell.encode())[0].decode() for cell in cells]
+    assert ("NNX830" in codes(DRAWN, *rest)) is found

@@ -115,6 +115,114 @@ def test_errors_of_outputs() -> None:
     assert notebook.failed_lines == ((4, "TypeError"),)
 
 
+ATTEMPTS = """\
+import jax
+import jax.numpy as jnp
+
+def attempt(function, *given):
+    try:
+        print(function(*given))
+    except TypeError as error:
+        print(error)
+
+def picked(x):
+    if x > 0:
+        return x
+    return 0.0
+
+attempt(jax.jit(picked), 1.0)
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        ("", False),
+        ("attempt(picked, 2.0)", False),
+        ("jax.jit(picked)(1.0)", True),
+        ("def picked(x):\n    return x\njax.jit(picked)(1.0)", False),
+    ],
+)
+def test_what_a_helper_tries_out(last: str, found: bool) -> None:
+    """Whatever else calls the function does not go on after its errors."""
+    assert ("NNX820" in {one.code for one in look(ATTEMPTS.format(last), CHOSEN).findings}) is found
+    raising = ATTEMPTS.format(last).replace("print(error)", "raise")
+    assert "NNX820" in {one.code for one in look(raising, CHOSEN).findings}
+
+
+TAUGHT = """\
+import jax
+import jax.numpy as jnp
+
+total = 0
+
+{}
+def add(x):
+    global total
+    total = total + 1
+    return x
+
+jax.jit(add)(1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("above", "found"),
+    [("# an impure function", False), ("# a pure function without side effects", True), ("# adds", True)],
+)
+def test_a_tutorial_says_so_above(above: str, found: bool) -> None:
+    """A script that teaches, as its name says, may show a mistake; any other is not to hold one."""
+    text = TAUGHT.format(above)
+    assert ("NNX804" in {one.code for one in look({"jax_tutorial.py": text}, CHOSEN).findings}) is found
+    assert "NNX804" in {one.code for one in look({"main.py": text}, CHOSEN).findings}
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (("a = jnp.arange(3)\n", "a[0], a[3]\n"), False),
+        (("a = jnp.arange(3)\n", "print(a[3])\n", "b = 1\n"), False),
+        (("a = jnp.arange(3)\n", "b = a[3]\n"), True),
+    ],
+)
+def test_what_is_only_displayed(cells: tuple[str, ...], found: bool) -> None:
+    assert ("NNX847" in codes("import jax.numpy as jnp\n", *cells)) is found
+
+
+ZEROS = "import jax\ndef kept(x, y):\n    return x * jax.lax.stop_gradient(y)\n"
+
+
+@pytest.mark.parametrize(("said", "found"), [("# this should return 0\n", False), ("# by y\n", True)])
+def test_a_gradient_of_zero_that_is_expected(said: str, found: bool) -> None:
+    assert ("NNX884" in codes(ZEROS, said + "jax.grad(kept, argnums=1)(1.0, 2.0)\n")) is found
+
+
+MADE = """\
+import jax.numpy as jnp
+kept = []
+for size in [2, 3, 4]:
+    def model(x):
+        return x * size
+    print(model(jnp.ones(2)))
+    kept.append(model)
+"""
+
+
+def test_functions_that_nobody_reads() -> None:
+    """What a notebook only collects is called in its own round."""
+    assert "NNX753" not in codes("import jax\n", MADE)
+    assert "NNX753" in codes("import jax\n", MADE, "print(kept[0](1.0))\n")
+
+
+def test_a_name_of_a_later_cell() -> None:
+    """A cell that stands before what its name is made of ran with another one."""
+    head = "import jax\nimport jax.numpy as jnp\ndef g(x):\n    return x * 3\n"
+    made = "h = jax.jit(jax.vmap(jax.grad(g)))\n"
+    assert "NNX867" not in codes(head, "h(1.0)\n", made, "h(jnp.ones(3))\n")
+    assert "NNX867" in codes(head, made, "h(1.0)\n")
+
+
 UNFINISHED = """\
 import jax.numpy as jnp
 
@@ -137,6 +245,8 @@ def pooled(x, kind):
 )
 def test_an_unfinished_branch(last: str, found: bool) -> None:
     assert ("NNX881" in {one.code for one in look(UNFINISHED.format(last), CHOSEN).findings}) is found
+    choosing = UNFINISHED.replace("        {}", "        if kind:\n            total = 2 * total\n        {}")
+    assert ("NNX881" in {one.code for one in look(choosing.format(last), CHOSEN).findings}) is found
 
 
 SHAPED = """\

@@ -39,7 +39,7 @@ def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
     flow = context.flow
     method = root.decorator and root.function.owner is not None and len(root.function.decorators) == 1
     for event in flow.sites.callers(root.function):
-        if event.node is root.node:
+        if event.node is root.node or _before(event, root):
             continue
         callee = event.value.callee
         if method and isinstance(callee, Attr) and callee.name == root.function.name:
@@ -53,6 +53,14 @@ def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
             if node is root.node or (root.decorator and root.node in (node, node.func)):
                 yield event
                 break
+
+
+def _before(event: CallEvent, root: Root) -> bool:
+    """Say whether a call at the top of a file stands before what it would call is made there: another one had its name,
+    as where the cells of a notebook ran in another order."""
+    if event.scope is not root.scope or event.scope.parent is not None or event.loops or root.decorator:
+        return False
+    return isinstance(root.node, ast.Call) and (event.node.end_lineno or 0) < root.node.lineno
 
 
 def on_object(context: Context, event: CallEvent) -> bool:

@@ -86,6 +86,8 @@ _TUPLES = frozenset({"divmod", "eig", "eigh", "frexp", "histogram", "lstsq", "lu
                     | {"slogdet", "svd"})  # fmt: skip
 _SEVERAL = frozenset({"split", "array_split", "meshgrid", "scan", "while_loop", "fori_loop", "cond", "switch", "map"})
 _DEPTH = 20
+_LIKENED = 5  # through how many arrays that others are made like one is followed
+_INNER = 6  # how many values a call counts as that is gone into
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ class Arrays:
         # other in many ways, as the state of a loop does, every way would be gone again and again
         self._answers: dict[tuple[Value, Scope], tuple[Array, set[Value]]] = {}
         self._awaited: list[set[Value]] = []
+        self._likened = 0  # how many arrays are asked about because others are made like them
         self._shaped = False  # whether only axes are asked for, of which one that is a number anywhere has none
 
     def axes(self, value: Value, scope: Scope) -> int:
@@ -502,6 +505,8 @@ class Arrays:
             return Array(self._dtype(value.keyword("dtype"), scope, number), 1)
         if word == "linspace":
             return Array(FLOAT, 1)
+        if word in {"eye", "identity"}:
+            return Array(self._dtype(value.argument(3 if word == "eye" else 1, "dtype"), scope, FLOAT), 2)
         if word in {"array", "asarray"}:
             return self._made(value, scope, depth)
         if word in {"stack", "concatenate"}:
@@ -668,7 +673,29 @@ class Arrays:
             if self._context.flow.calls.callee_name(made) == "jax.grad":  # shaped as what it is taken with respect to
                 return replace(self.of(value.args[0], scope, depth), weak=False)
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
-        return self.of_bound(found, depth) if found.value is not value else UNKNOWN
+        known = self.of_bound(found, depth) if found.value is not value else UNKNOWN
+        return self._by_arguments(value, scope, depth) if known == UNKNOWN else known
+
+    def _by_arguments(self, value: Call, scope: Scope, depth: int) -> Array:
+        """Return what a function of the project gives for what this call gives it, whatever others give it."""
+        flow = self._context.flow
+        held = flow.resolve(flow.here(value.callee, scope))
+        if value.starred or depth > _DEPTH - _INNER or not isinstance(held.value, Function):
+            return UNKNOWN
+        function = held.value.facts
+        if len(function.returns) != 1 or function.generator or function.decorators or function.vararg is not None:
+            return UNKNOWN
+        names = list(function.params)[: function.positional]
+        given = {**dict(zip(names, value.args, strict=False)), **{name: one for name, one in value.keywords if name}}
+        known: dict[Value, Array] = {
+            function.params[name]: kind
+            for name, one in given.items()
+            if name in function.params and (kind := self.of(one, scope, depth + 1)) != UNKNOWN
+        }
+        if not known:
+            return UNKNOWN
+        # what is asked here may depend on itself through the call: deeper than it would be, so that it ends
+        return Arrays(self._context, known).of(function.returns[0], function.scope, depth + _INNER)
 
     def _reshaped(self, shape: Value, node: ast.expr, scope: Scope) -> int | None:
         """Return how many axes a shape has, also that of all elements in one."""
@@ -678,7 +705,7 @@ class Arrays:
         if value is None:
             return default
         if isinstance(value, Attr) and value.name == "dtype":
-            return self.of(value.base, scope, 1).number
+            return self._beside(value.base, scope).number
         found = self._context.flow.resolve(self._context.flow.here(value, scope)).value
         name = getattr(found, "name", "") if not isinstance(found, Const) else found.value
         return _DTYPES.get(str(name).rpartition(".")[2])
@@ -687,14 +714,24 @@ class Arrays:
         if value is None:
             return default
         if isinstance(value, Attr) and value.name == "shape":
-            return self.of(value.base, scope, 1).axes
+            return self._beside(value.base, scope).axes
         found = self._context.flow.resolve(self._context.flow.here(value, scope)).value
         if isinstance(found, Sequence) and isinstance(found.node, ast.Tuple | ast.List):
             return None if any(isinstance(e, ast.Starred) for e in found.node.elts) else len(found.items)
         if isinstance(found, Const):
             return 1 if isinstance(found.value, int) else None
-        number = self.of(value, scope, 1)
+        number = self._beside(value, scope)
         return 1 if number.number == INT and number.axes == 0 else None
+
+    def _beside(self, value: Value, scope: Scope) -> Array:
+        """Return what is known of another array that one is made like: a question anew, but one that ends."""
+        if self._likened > _LIKENED:
+            return UNKNOWN
+        self._likened += 1
+        try:
+            return self.of(value, scope, 1)
+        finally:
+            self._likened -= 1
 
 
 def _may_be_told(value: Value) -> bool:
@@ -773,7 +810,10 @@ def _letters(value: Call) -> int | None:
 def _size(value: Item | Indexed) -> bool:
     """Say whether a value is the size of an array along one axis, as ``n`` in ``n, d = x.shape`` is."""
     index = value.index if isinstance(value, Item) else value.index.value
-    number = isinstance(index, Const) and type(index.value) is int
+    if isinstance(index, Unknown) and isinstance(index.node, ast.UnaryOp):  # x.shape[-1]
+        number = type(constant(index.node)) is int
+    else:
+        number = isinstance(index, Const) and type(index.value) is int
     return number and isinstance(value.base, Attr) and value.base.name == "shape"
 
 

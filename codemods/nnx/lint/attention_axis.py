@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.places import foreign, formula_of, in_test
@@ -37,6 +38,9 @@ def _check(context: Context) -> Iterator[Finding]:
             if summed is None:
                 continue
             rank, axes = summed
+            if not rank and number >= 0 and event.value.args:
+                rank = Arrays(context, {}).axes(event.value.args[0], event.scope)
+                axes = [one % rank for one in axes] if rank else axes
             mine = number % rank if rank else number
             if mine not in axes and (rank or mine < 0):
                 yield finding(

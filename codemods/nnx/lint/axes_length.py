@@ -76,8 +76,8 @@ def _check(context: Context) -> Iterator[Finding]:
         function = root.function
         free = function.positional - skipped(root)
         if function.vararg is None and count > free and not _overridden(context, root, count):
-            if _left_over(context, root):
-                continue
+            if _left_over(context, root) or (root.transform == "jax.pmap" and root.declared):
+                continue  # beside static arguments pmap picks the axes by their places, and reads no more of them
             message = f"`in_axes` has {count} entries, and {shown(function)} takes {free} argument{_s(free)}"
             yield finding(RULE.code, root.scope, axes, message, "give one entry for each positional argument")
             continue
@@ -85,7 +85,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if root.declared:
             continue  # pmap asks for no axes of the arguments that are static
-        event = next((e for e in calls_of(context, root) if arguments(e, root) not in (None, count)), None)
+        calls = (one for one in calls_of(context, root) if not context.bodies.guarded(one.node, one.scope))
+        event = next((one for one in calls if arguments(one, root) not in (None, count)), None)
         if event is not None:
             given = arguments(event, root)
             assert given is not None
@@ -379,6 +380,7 @@ def _numbers(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Fi
             event.value.starred
             or arguments(event, root) != len(event.node.args)
             or not _outermost(context, event, root)
+            or context.bodies.guarded(event.node, event.scope)
         ):
             continue
         for place, argument in enumerate(event.node.args):

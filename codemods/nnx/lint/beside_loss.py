@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
-from codemods.nnx.lint.syntax import root_of
+from codemods.nnx.lint.syntax import constant, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 
@@ -34,9 +34,14 @@ def _reaches(context: Context, function: FunctionFacts, node: ast.AST, names: fr
     if not places:
         return False
     roots = [root for root in context.traced.gradients if root.function is function]
-    if depth > _DEPTH or (roots and min(places) <= 0) or function.self_param is not None:
+    if depth > _DEPTH or (roots and min(places) <= 0):
+        return True
+    if function.self_param is not None and min(places) <= 0:
         return True  # who calls a method is not always known
-    callers = [event for event in context.flow.sites.callers(function) if not _gradient(context, event, function)]
+    called = context.flow.sites.callers(function)
+    if function.self_param is not None:
+        called = context.flow.sites.calls_of(function.name)  # whatever object has it
+    callers = [event for event in called if not _gradient(context, event, function)]
     if not roots and not callers:
         return True
     return any(_goes_on(context, event, places, depth + 1) for event in callers)
@@ -48,6 +53,10 @@ def _goes_on(context: Context, event: CallEvent, places: set[int], depth: int) -
     if outer is None:
         return False
     statement, direct = event.statement, not context.flow.calls.name(event)
+    if min(places) > 0 and direct and statement is not None:
+        part = next((n for n in ast.walk(statement) if isinstance(n, ast.Subscript) and n.value is event.node), None)
+        if part is not None and isinstance(place := constant(part.slice), int) and 0 <= place not in places:
+            return False  # f(x)[0]
     if min(places) > 0 and direct and isinstance(statement, ast.Assign) and statement.value is event.node:
         target = statement.targets[0]
         if len(statement.targets) == 1 and isinstance(target, ast.Tuple) and len(target.elts) > max(places):

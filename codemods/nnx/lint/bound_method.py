@@ -48,7 +48,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if what == "a bound method" and name in _REFUSING and context.options.target >= "0.12":
             message = f"`{text}` of a bound method is a ValueError on Flax 0.12"
             yield finding(RULE.code, event.scope, event.node, message, help)
-        elif not (method and _reads_nothing(context, value, event)) and trained_later(context, owner, event):
+        elif not (method and _reads_nothing(context, value, event)) and trained_later(
+            context, owner, event, anew=name.startswith("flax.nnx.") or what == "a bound method"
+        ):  # JAX keeps what it compiled of a module for the next jit of it
             message = f"`{text}` of {what} compiles the arrays in as constants, and the module changes later"
             yield finding(RULE.code, event.scope, event.node, message, help)
 

@@ -69,6 +69,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue
                 if (
                     _stands_in(context, node, place, function)
+                    or (_optional(place, function) and _called_with_array(context, place, function))
                     or (context.taint.node(place, function.scope) and _given(context, place, function))
                     if _optional(place, function)
                     else context.taint.array(place, function.scope) or _element(context, place, function)
@@ -168,6 +169,41 @@ def _stands_in(context: Context, node: ast.AST, place: ast.expr, function: Funct
                 if any(_something(context, frame, param) for frame in frames if frame.function is function):
                     return True
     return any(_something(context, frame, param) for frame in tracing.sites)
+
+
+def _called_with_array(context: Context, place: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether a call in sight gives an optional parameter of compiled code a number or an array, which is traced.
+
+    The one who calls may be handed it by compiled code: ``jax.jit(lambda x, s: scaler.apply(x, s))(x, jnp.ones(3))``.
+    """
+    param = function.scope.module.values.get(place)
+    if not isinstance(param, Param) or param.function is not function or _asks_for_none(context, function, param.name):
+        return False
+    if _array_from_outside(context, param):
+        return True
+    for frame in context.traced.known[function].sites:
+        given = context.flow.argument(frame, param.name)
+        value = original(given).value if given is not None else None
+        if isinstance(value, Param) and value.function is not function and _array_from_outside(context, value):
+            return True
+    return False
+
+
+def _array_from_outside(context: Context, param: Param) -> bool:
+    """Say whether a call of what ``jit`` made of a function gives a parameter that is not static an array or number."""
+    tracing = context.traced.get(param.function)
+    for root in tracing.roots if tracing is not None else ():
+        if root.transform not in COMPILING or param.name in root.static or root.partial:
+            continue
+        for event in context.traced.calls_of(root):
+            if context.bodies.guarded(event.node, event.scope):
+                continue
+            call = context.flow.here(event.value, event.scope)
+            for _, frame in context.flow.calls.invoked(call):
+                given = context.flow.argument(frame, param.name) if frame.function is param.function else None
+                if given is not None and Arrays(context, {}).of_bound(original(given)).number is not None:
+                    return True
+    return False
 
 
 def _something(context: Context, frame: Frame, param: Param) -> bool:

@@ -16,7 +16,7 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.frames import Frame
 from codemods.nnx.lint.bodies import Bodies
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Const, Free, Param
+from codemods.nnx.values import Class, Const, Free, Param
 
 _QUESTIONS = frozenset({"callable", "hasattr", "is_concrete", "iscomplexobj", "isinstance", "isscalar", "issubclass",
                         "issubdtype", "is_tracer", "trace_state_clean"})  # fmt: skip
@@ -80,12 +80,39 @@ def switched(node: ast.AST, scope: Scope, bodies: Bodies, given: Callable[[Param
     """
     for block, arm in bodies.paths(scope).get(node, ()):
         if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
-            if _asks(block.test, arm == "body", scope, given):
+            if _asks(block.test, arm == "body", scope, given) or _fills(block.test, arm == "body", scope, block):
                 return True
         elif isinstance(block, ast.Match) or (isinstance(block, ast.Try) and arm == "handlers"):
             return True
-    return any(_asks(test, wanted, scope, given) for test, wanted in bodies.in_front(node, scope)) or any(
-        _asks(guard.test, False, scope, given) for guard in bodies.behind(node, scope)
+    before = [*bodies.in_front(node, scope), *((guard.test, False) for guard in bodies.behind(node, scope))]
+    return any(_asks(test, wanted, scope, given) or _fills(test, wanted, scope) for test, wanted in before)
+
+
+def _fills(test: ast.expr, holds: bool, scope: Scope, block: ast.AST | None = None) -> bool:
+    """Say whether a place is reached once, to fill what is empty: ``if Config.values is None``.
+
+    Whoever fills it first may have values, and what is filled serves all later calls.
+    """
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Is | ast.IsNot):
+        return False
+    other, kept = test.comparators[0], test.left
+    if not isinstance(other, ast.Constant) or other.value is not None:
+        return False
+    if isinstance(test.ops[0], ast.Is) is not holds:
+        return False
+    if isinstance(kept, ast.Name) and kept.id in scope.globals:
+        return True
+    if not isinstance(kept, ast.Attribute) or not isinstance(kept.value, ast.Name):
+        return False
+    value = scope.module.values.get(kept.value)
+    if isinstance(value, Class) or kept.value.id == "cls":
+        return True
+    stores = (n for statement in block.body for n in ast.walk(statement)) if isinstance(block, ast.If) else ()
+    return any(
+        isinstance(n, ast.Assign) and any(ast.unparse(target) == ast.unparse(kept) for target in n.targets)
+        for n in stores
     )
 
 

@@ -11,6 +11,7 @@ from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.applied import calls_of
 from codemods.nnx.lint.clamped_block import blocks, measured, origins, texts
 from codemods.nnx.lint.formula import at, binary, is_number, one_source, operand, same_number
+from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, in_test, position
@@ -25,8 +26,11 @@ _TWICE = 2
 _Starts = tuple[Bound, Bound | None, int]
 
 
-def clamped_windows(context: Context) -> Iterator[CallEvent]:
-    """Yield the dynamic slices of an array that begin at places up to its end, and are longer than what is left."""
+def clamped_windows(context: Context) -> Iterator[tuple[CallEvent, bool]]:
+    """Yield the dynamic slices of an array that begin at places up to its end, and are longer than what is left.
+
+    With each comes whether they stand one behind the other, as blocks do, and only the last one is too long.
+    """
     for event, name in foreign(context, "dynamic_slice_in_dim", "dynamic_slice"):
         if not name.startswith("jax.lax.") or event.value.starred or in_test(event.scope):
             continue
@@ -41,11 +45,13 @@ def clamped_windows(context: Context) -> Iterator[CallEvent]:
             whole = measured(context, end, axis)
             if whole is None or sliced is None or not _same(context, whole, sliced):
                 continue
-            if step is not None and not _overlapping(context, size, step, least, event.scope):
-                continue
+            apart = step is not None and not _overlapping(context, size, step, least, event.scope)
+            if apart and step is not None:
+                if least > 1 or not _left_over(context, size, step, sliced, axis, event.scope):
+                    continue
             if _dropped(event.scope, end) or any(_CARED_FOR.search(text) for text in texts(event.scope, end, start)):
                 continue
-            yield event
+            yield event, apart
             break
 
 
@@ -145,6 +151,16 @@ def _overlapping(context: Context, size: Bound, step: Bound, least: int, scope: 
     if known[0] is None or known[1] is None:
         return False
     return known[0] > known[1] if least == 1 else known[0] >= least * known[1]
+
+
+def _left_over(context: Context, size: Bound, step: Bound, sliced: Bound, axis: int, scope: Scope) -> bool:
+    """Say whether windows one behind the other do not divide an array whose length is known."""
+    size_, step_ = (the_number(context, one.value, _home(one, scope)) for one in (size, step))
+    if size_ != step_ or not isinstance(size_, int) or size_ < 1:
+        return False
+    shapes = [shape_of(context, one) for one in origins(context, sliced)]
+    lengths = [shape[axis] if axis < len(shape) else None for shape in shapes]
+    return any(length is not None and length % size_ != 0 for length in lengths)
 
 
 def _home(bound: Bound, default: Scope) -> Scope:

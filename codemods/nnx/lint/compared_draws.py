@@ -32,7 +32,7 @@ _CHOOSING = frozenset({"where", "select", "cond"})
 
 def harmless_pair(context: Context, one: Use, two: Use) -> bool:
     """Say whether nobody minds that two uses of a key see the same numbers; a third use may still matter."""
-    if one.helper and two.helper and one.name == two.name and _copies(one, two):
+    if one.helper and two.helper and one.name == two.name and (_copies(one, two) or _in_modes(one, two)):
         return True
     if _alternatives(context, one, two) or _replaced(context, one, two):
         return True
@@ -78,6 +78,25 @@ def _copies(one: Use, two: Use) -> bool:
     return any(_COPY.search(_kept_as(use)) for use in (one, two))
 
 
+_MODES = frozenset({"train", "training", "is_training", "deterministic", "evaluate", "eval_mode", "inference"})
+
+
+def _in_modes(one: Use, two: Use) -> bool:
+    """Say whether a function initializes a model in both of its modes, which have the same weights."""
+    if not _INIT.search(last(one.name).lower()):
+        return False
+    told = [
+        {
+            (k.arg, constant(k.value))
+            for n in _calls(use.event.node)
+            for k in n.keywords
+            if k.arg in _MODES and isinstance(constant(k.value), bool)
+        }
+        for use in (one, two)
+    ]
+    return any((word, not mode) in told[1] for word, mode in told[0])
+
+
 def _kept_as(use: Use) -> str:
     """Return the last words of the variables, attributes or arguments that a statement gives its result to."""
     statement = use.event.statement
@@ -114,7 +133,7 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
         return shown or (in_script(scope) and _measured(scope) and one.name == two.name)
     if "split" in (last(one.name), last(two.name)) and not (one.helper and two.helper):
         return False  # used up and split after all, or the other way round
-    if one.helper and two.helper and _other_setting(one, two):
+    if one.helper and two.helper and (_other_setting(one, two) or _each_its_own(one, two)):
         return True
     if _in_one_expression(one, two) or _fed(one, two):
         return False
@@ -123,6 +142,28 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
             return True  # a loss, and what else is told of the same numbers
         return in_script(scope) and not _made(one, two) and bool(_things(one) & _things(two))
     return in_script(scope)
+
+
+def _each_its_own(one: Use, two: Use) -> bool:
+    """Say whether a script does the same with objects that are made of different things, for a comparison."""
+    first, second = one.event.node, two.event.node
+    if not isinstance(first.func, ast.Attribute) or not isinstance(second.func, ast.Attribute):
+        return False
+    if first.func.attr != second.func.attr or one.event.scope is not two.event.scope or not in_script(two.event.scope):
+        return False
+    if ast.dump(ast.Tuple([*first.args, *(k.value for k in first.keywords)])) != ast.dump(
+        ast.Tuple([*second.args, *(k.value for k in second.keywords)])
+    ):
+        return False
+    values = one.event.scope.module.values
+    made = [values.get(func.value) for func in (first.func, second.func) if isinstance(func.value, ast.Name)]
+    calls = [value.node for value in made if isinstance(value, Call)]
+    return (
+        len(calls) == 2
+        and calls[0] is not calls[1]
+        and ast.dump(calls[0].func) == ast.dump(calls[1].func)
+        and ast.dump(calls[0]) != ast.dump(calls[1])
+    )
 
 
 def _shown_beside(one: Use, two: Use) -> bool:
@@ -144,12 +185,17 @@ def _in_self_test(context: Context, use: Use) -> bool:
         and arm == "body"
         and "__name__" in names_in(block.test)
         and any(isinstance(n, ast.Assert) for n in ast.walk(block))
-        and not any(_LEARNT_BY.search(last_word(call.func).lower()) for call in _calls(block))
+        and not any(_LEARNT_BY.search(last_word(call.func).lower()) and not _sets(call) for call in _calls(block))
         for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ())
     )
 
 
 _LEARNT_BY = pattern(r"grad|update|train|optim|fit")
+
+
+def _sets(call: ast.Call) -> bool:
+    """Say whether a call sets an option of JAX: ``jax.config.update``."""
+    return last_word(getattr(call.func, "value", None)) == "config"
 
 
 def _now_and_then(context: Context, use: Use, *, shown: bool = False) -> bool:
@@ -285,9 +331,14 @@ def _thrown_in_part(use: Use) -> bool:
 _AUGMENTING = pattern(r"crop|shift|flip|augment|jitter|rotat|mask")
 
 
+def in_step(name: str) -> bool:
+    """Say whether a function augments images, by its name: what belongs together is augmented alike."""
+    return bool(_AUGMENTING.search(last(name).lower()))
+
+
 def _in_step(use: Use, loop: ast.For | ast.comprehension) -> bool:
     """Say whether a loop does the same to each view of one observation, as crops of several cameras are."""
-    if not _AUGMENTING.search(last(use.name).lower()) or not isinstance(loop.target, ast.Name):
+    if not in_step(use.name) or not isinstance(loop.target, ast.Name):
         return False
     parts = [n for a in _given(use) for n in ast.walk(a) if isinstance(n, ast.Subscript)]
     return any(isinstance(n.slice, ast.Name) and n.slice.id == loop.target.id for n in parts)

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.applied import calls_of
 from codemods.nnx.lint.complex_values import is_complex
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
@@ -33,7 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
         place = 0 if number is None else constant(number)
         if not isinstance(place, int):
             continue
-        for event in context.traced.calls_of(root):
+        for event in calls_of(context, root):
             args = event.node.args
             if event.value.starred or not 0 <= place < len(args) or event.scope.module not in context.asked:
                 continue

@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.paired_cotangent import unpaired
 from codemods.nnx.lint.places import in_test, shown
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, keyword, names_in
 from codemods.nnx.values import Attr, Call, Param, Ref, Sequence, Unknown, Value
 
 
@@ -27,6 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
             f"take it apart: inputs, {list(rule.params)[-1]} = {list(rule.params)[-1]}",
         )
     yield from _jvp_order(context)
+    yield from _jvp_exchanged(context)
     for event in context.bodies.named("defvjp"):
         func = event.node.func
         if not isinstance(func, ast.Attribute) or event.scope.module not in context.asked or in_test(event.scope):
@@ -137,6 +138,50 @@ def _jvp_order(context: Context) -> Iterator[Finding]:
             primal = only_function(context, context.flow.here(decorator.base, outer))
             if primal is not None and primal.self_param is None and is_custom(context, primal, "jax.custom_jvp"):
                 yield from _order(primal, function, None, ("primals", "tangents"))
+
+
+def _jvp_exchanged(context: Context) -> Iterator[Finding]:
+    """Yield the rules of ``custom_jvp`` that return the tangent first, and the result behind it."""
+    if not any(module.source.mentions(b"defjvp") for module in context.asked.modules):
+        return
+    for function in context.asked.functions():
+        outer = function.scope.parent
+        decorator = function.decorators[0] if len(function.decorators) == 1 else None
+        if not isinstance(decorator, Attr) or decorator.name != "defjvp" or outer is None or in_test(function.scope):
+            continue
+        primal = only_function(context, context.flow.here(decorator.base, outer))
+        if primal is None or not is_custom(context, primal, "jax.custom_jvp") or len(function.params) < 2:
+            continue
+        tangents = _made_with(context, function, list(function.params)[-1])
+        for value in function.returns:
+            parts = getattr(value.node, "elts", []) if isinstance(value, Sequence) else []
+            if len(parts) == 2 and names_in(parts[0]) & tangents and not names_in(parts[1]) & tangents:
+                yield _finding(
+                    function,
+                    value,
+                    "what depends on the tangents comes second, behind the result of the function",
+                    "return the result, and then its tangent",
+                )
+                break
+
+
+def _made_with(context: Context, function: FunctionFacts, name: str) -> set[str]:
+    """Return the variables that are computed with a parameter, and its own name."""
+    found, before = {name}, 0
+    statements = [node for node in context.bodies.nodes(function.scope) if isinstance(node, ast.Assign)]
+    pairs = [pair for one in statements for target in one.targets for pair in _paired(target, one.value)]
+    while before != len(found):
+        before = len(found)
+        found.update(n for target, value in pairs if names_in(value) & found for n in names_in(target))
+    return found
+
+
+def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the targets of an assignment with what each gets: both of ``(x,), (dx,) = primals, tangents``."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        yield from zip(target.elts, value.elts, strict=True)
+    else:
+        yield target, value
 
 
 def _forward_order(primal: FunctionFacts, forward: FunctionFacts, made: ast.Call | None) -> Iterator[Finding]:

@@ -9,14 +9,17 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.dropped_update import changed
 from codemods.nnx.lint.missing_update import used_untrained
 from codemods.nnx.lint.origins import origin, own_stores
 from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of, position, shown
 from codemods.nnx.lint.stuck_eval import reach
-from codemods.nnx.lint.syntax import outermost_loop
+from codemods.nnx.lint.syntax import constant, outermost_loop
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Free, Item, Sequence
+from codemods.nnx.values import Attr, Call, Free, Item, Param, Sequence, Value
+
+_CLOCKS = frozenset({"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "process_time", "timeit"})
 
 
 def dropped_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
@@ -28,6 +31,59 @@ def dropped_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
                 f"the state that {shown(root.function)} returns is never taken: every round begins with the first one",
                 "bind it to the name that the next round gives: state, ... = step(graphdef, state, ...)",
             )
+
+
+def dropped_changes(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
+    """Yield the calls in loops of steps that change the objects they are given, and give them back to nobody."""
+    for root in compiled_roots(context):
+        if root.transform != "jax.jit" or root.partial or root.bound or in_test(root.scope):
+            continue
+        places = _changed_parts(context, root.function)
+        for event in context.traced.calls_of(root) if places else ():
+            if outermost_loop(event) is None or event.scope.module not in context.asked or in_test(event.scope):
+                continue
+            targets = [_target(event, place) for place in places]
+            if not _timed(context, event) and all(t is not None and not _read(context, event, t) for t in targets):
+                yield (
+                    event,
+                    f"what {shown(root.function)} changes comes back in its result alone, and nobody takes it: every "
+                    "round begins with the same objects",
+                    "take it, and put it back: nnx.update((model, optimizer), state); or compile with nnx.jit",
+                )
+
+
+def _changed_parts(context: Context, function: FunctionFacts) -> set[int]:
+    """Return where in its result a function gives all the arguments back that it changes; -1 if that is all of it."""
+    if len(function.returns) != 1 or function.generator:
+        return set()
+    names = {param.name for param in changed(context, function)}
+    returned, given, places = function.returns[0], set[str](), set[int]()
+    parts = returned.items if isinstance(returned, Sequence) else (returned,)
+    for place, part in enumerate(parts):
+        held = _objects(context, part, function) & names
+        if held:
+            given |= held
+            places.add(place if isinstance(returned, Sequence) else -1)
+    return places if names and given == names else set()
+
+
+def _objects(context: Context, part: Value, function: FunctionFacts) -> set[str]:
+    """Return the names of the parameters that a part of a result is, or holds the state of."""
+    if isinstance(part, Param):
+        return {part.name} if part.function is function else set()
+    if isinstance(part, Call) and part.args and context.flow.calls.callee_name(
+        context.flow.here(part, function.scope)
+    ) == "flax.nnx.state":  # fmt: skip
+        part = part.args[0]
+    if isinstance(part, Param | Sequence):
+        inner = part.items if isinstance(part, Sequence) else (part,)
+        return {one.name for one in inner if isinstance(one, Param) and one.function is function}
+    return set()
+
+
+def _timed(context: Context, event: CallEvent) -> bool:
+    """Say whether the code around a call looks at a clock: it may only measure the step."""
+    return any(last_word(one.node.func) in _CLOCKS for one in context.bodies.calls.get(event.scope, ()))
 
 
 def unwritten_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
@@ -173,13 +229,13 @@ def _target(event: CallEvent, place: int) -> str | None:
     statement = event.statement
     if isinstance(statement, ast.Expr) and statement.value is event.node:
         return ""
+    taken = next((n for n in ast.walk(statement) if isinstance(n, ast.Subscript) and n.value is event.node), None)
+    if taken is not None:  # total += step(model, x)[0]
+        index = constant(taken.slice)
+        return "" if type(index) is int and 0 <= index != place and place >= 0 else None
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
     target = statement.targets[0]
-    if isinstance(statement.value, ast.Subscript) and statement.value.value is event.node:
-        index = statement.value.slice
-        other = isinstance(index, ast.Constant) and type(index.value) is int and index.value >= 0
-        return "" if other and isinstance(index, ast.Constant) and index.value != place and place >= 0 else None
     if statement.value is not event.node:
         return None
     if place >= 0:

@@ -190,6 +190,8 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue
             if _read_behind(node, target.value, function) or _variable(context, node, target, function.scope):
                 continue  # what reads it runs within the same compilation, or the object keeps its state itself
+            if _for_this_call(node, target, function):
+                continue
             if _inner(function, target.value) or context.taint.never(node, function.scope):
                 continue
             if not tainted and _of_no_matter(context, node, target, function):
@@ -366,6 +368,82 @@ def _read_behind(node: ast.stmt, base: ast.expr, function: FunctionFacts) -> boo
     given = [argument for n in behind if isinstance(n, ast.Call) for argument in n.args]
     given += [keyword.value for n in behind if isinstance(n, ast.Call) for keyword in n.keywords]
     return any(isinstance(one, ast.Name) and one.id == base.id for one in given)
+
+
+def _for_this_call(node: ast.stmt, target: ast.Attribute, function: FunctionFacts) -> bool:
+    """Say whether an object of the function around gets an argument for a method that is called behind it, and all
+    others who use the object give that to it themselves: ``model.params = params``, ``model.generate(x)``."""
+    base = target.value
+    outer = function.scope.module.values.get(base)
+    given = node.value if isinstance(node, ast.Assign) else None
+    if not isinstance(base, ast.Name) or not isinstance(outer, Free) or outer.scope.function is None:
+        return False
+    if not isinstance(given, ast.Name) or given.id not in function.params:
+        return False
+    whole = outer.scope.node
+    above = {child: one for one in ast.walk(whole) for child in ast.iter_child_nodes(one)}
+    called = False
+    for name in (n for n in ast.walk(whole) if isinstance(n, ast.Name) and n.id == base.id):
+        part: ast.AST = name
+        while isinstance(above[part], ast.Attribute):
+            part = above[part]
+        inner = _inner_of(name, above, whole)
+        if inner is None and name.lineno < function.node.lineno and not _repeated(function.node, name, above):
+            continue
+        if isinstance(part, ast.Attribute) and (isinstance(part.ctx, ast.Store) or inner is not None):
+            if isinstance(part.ctx, ast.Store) or _stored_before(part, target, inner):
+                called = called or (inner is function.node and _is_called(part, above))
+                continue
+        if not (_is_called(part, above) and _has_keyword(above[part], target.attr)) and not _plain_part(
+            name, part, target.attr, above
+        ):
+            return False
+    return called
+
+
+def _inner_of(node: ast.AST, above: dict[ast.AST, ast.AST], whole: ast.AST) -> ast.AST | None:
+    """Return the innermost function in another one that a node stands in."""
+    one = above.get(node)
+    while one is not None and one is not whole:
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return one
+        one = above.get(one)
+    return None
+
+
+def _repeated(function: ast.AST, name: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
+    """Say whether a loop goes over a name again behind the function."""
+    one = above.get(function)
+    while one is not None:
+        if isinstance(one, ast.For | ast.While) and inside(name, one):
+            return True
+        one = above.get(one)
+    return False
+
+
+def _stored_before(part: ast.AST, target: ast.Attribute, inner: ast.AST | None) -> bool:
+    """Say whether a function sets the attribute itself before it uses the object."""
+    line = getattr(part, "lineno", 0)
+    return inner is not None and any(
+        isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and n.lineno < line and n.attr == target.attr
+        and ast.unparse(n) == ast.unparse(target)
+        for n in ast.walk(inner)
+    )  # fmt: skip
+
+
+def _is_called(part: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
+    call = above.get(part)
+    return isinstance(call, ast.Call) and call.func is part
+
+
+def _has_keyword(call: ast.AST, name: str) -> bool:
+    return isinstance(call, ast.Call) and any(keyword.arg == name for keyword in call.keywords)
+
+
+def _plain_part(name: ast.Name, part: ast.AST, attr: str, above: dict[ast.AST, ast.AST]) -> bool:
+    """Say whether another attribute of an object is read, and nothing of it is called: ``model.config.size``."""
+    first = above[name]
+    return isinstance(first, ast.Attribute) and first.attr != attr and not _is_called(part, above)
 
 
 def _variable(context: Context, node: ast.stmt, target: ast.Attribute, scope: Scope) -> bool:

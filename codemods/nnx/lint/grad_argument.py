@@ -31,8 +31,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{name.removeprefix('flax.')} has no argument `wrt`",
                 "write argnums=nnx.DiffState(0, ...) with the filter" if nnx else "write argnums= with the position",
             )
-    for function, call, message, help in ignored_models(context):
-        yield finding(RULE.code, function.scope, call.node, message, help)
+    for function, node, message, help in ignored_models(context):
+        yield finding(RULE.code, function.scope, node, message, help)
     for event, made, name in gradient_calls(context):
         args = event.value.args
         if name.startswith("flax.nnx.") and args and not event.value.starred and not in_test(event.scope):

@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.nodes import last_word
@@ -127,12 +128,36 @@ def _found(event: CallEvent, node: ast.AST) -> Finding:
 
 
 def _valued(context: Context, made: Bound) -> bool:
-    """Say whether a call gives the value and the gradients of a function."""
+    """Say whether a call gives the value and the gradients of a function, which is no gradient itself."""
     assert isinstance(made.value, Call)
-    return any(
-        isinstance(layer.value, Call) and context.flow.calls.wrapper_name(layer, layer.value) in _VALUED
-        for layer in layers(context, context.flow.with_value(made, made.value.callee))
+    found = [*layers(context, context.flow.with_value(made, made.value.callee))]
+    valued = [layer for layer in found if _name(context, layer) in _VALUED]
+    return bool(valued) and not _derived(context, found[found.index(valued[0]) + 1 :], valued[0])
+
+
+def _name(context: Context, layer: Bound) -> str:
+    """Return the name of the transform that a layer applies."""
+    return context.flow.calls.wrapper_name(layer, layer.value) if isinstance(layer.value, Call) else ""
+
+
+def _derived(context: Context, within: list[Bound], valued: Bound) -> bool:
+    """Say whether ``value_and_grad`` is taken of a derivative, so that the value is one, and the second the next."""
+    if any(last(_name(context, layer)) in _DERIVATIVES for layer in within):
+        return True
+    assert isinstance(valued.value, Call)
+    callees = context.flow.calls.callables(context.flow.with_value(valued, valued.value.args[0]))
+    returned = [(callee.function, value) for callee in callees for value in callee.function.returns]
+    return bool(returned) and all(
+        isinstance(value, Call)
+        and any(
+            last(_name(context, layer)) in _DERIVATIVES
+            for layer in layers(context, context.flow.here(value.callee, function.scope))
+        )
+        for function, value in returned
     )
+
+
+_DERIVATIVES = frozenset({"grad", "jacfwd", "jacobian", "jacrev", "hessian", "value_and_grad"})
 
 
 RULE = lint_rule(

@@ -431,18 +431,18 @@ def _guarded(context: Context, test: ast.expr, event: CallEvent, *, zeros: bool 
         test = value.node
     found: set[str] = set()
     for node in ast.walk(test):
-        if isinstance(node, ast.Compare) and zeros:
-            sides = (node.left, *node.comparators)
-            if not any(about_zero(context, side, event.scope) for side in sides):
-                continue
-        if isinstance(node, ast.Compare):
-            found |= {ast.dump(side) for side in (node.left, *node.comparators) if not isinstance(side, ast.Constant)}
-        if isinstance(node, ast.Compare):
-            found |= {
-                ast.dump(side.args[0])
-                for side in (node.left, *node.comparators)
-                if isinstance(side, ast.Call) and getattr(side.func, "attr", "") in {"abs", "absolute"} and side.args
-            }
+        if not isinstance(node, ast.Compare):
+            continue
+        sides = [node.left, *node.comparators]
+        if zeros:  # the small number itself is no more than what another side is compared with
+            small = [about_zero(context, side, event.scope) for side in sides]
+            sides = [side for place, side in enumerate(sides) if any(small[:place] + small[place + 1 :])]
+        found |= {ast.dump(side) for side in sides if not isinstance(side, ast.Constant)}
+        found |= {
+            ast.dump(side.args[0])
+            for side in sides
+            if isinstance(side, ast.Call) and getattr(side.func, "attr", "") in {"abs", "absolute"} and side.args
+        }
     return found
 
 

@@ -37,7 +37,7 @@ _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState",
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context):
-        if _reports(event.scope) or _once(event.scope):
+        if _reports(event.scope) or _once(event.scope) or _after_error(context, event):
             continue
         if name.startswith(_RUNS) and _for_callback(context, event.scope):
             continue
@@ -82,6 +82,12 @@ def _check(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
                 yield _found(function.scope, node, "os.environ")
+
+
+def _after_error(context: Context, event: CallEvent) -> bool:
+    """Say whether a call stands where an error is handled, as what waits before another attempt."""
+    paths = context.bodies.paths(event.scope).get(event.node, ())
+    return any(isinstance(block, ast.Try) and arm == "handlers" for block, arm in paths)
 
 
 def _unused(context: Context, event: CallEvent) -> bool:

@@ -12,8 +12,9 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, in_test, is_metric
 from codemods.nnx.lint.rounds import rounds_at_most
-from codemods.nnx.lint.syntax import innermost_loop, inside
+from codemods.nnx.lint.syntax import innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Item, Value
@@ -46,6 +47,8 @@ def _check(context: Context) -> Iterator[Finding]:
         new = {(loop, step) for step in made if step is not None} - waited
         waited |= new
         if new and event.statement not in seen and _word(event) != _ASKED:
+            if any(_displayed(context, event.scope, step, loop) for loop, step in new):
+                continue
             seen.add(event.statement)
             yield finding(
                 RULE.code,
@@ -59,6 +62,22 @@ def _check(context: Context) -> Iterator[Finding]:
 def _word(event: CallEvent) -> str:
     func = event.node.func
     return last_word(func)
+
+
+_DISPLAYING = ("display", "imshow", "imsave", "imwrite", "pause")
+
+
+def _displayed(context: Context, scope: Scope, step: ast.AST, loop: ast.AST) -> bool:
+    """Say whether every round draws a picture of what a step gives, for which it waits in any case."""
+    calls = context.bodies.calls.get(scope, ())
+    made = next((given_names(event.statement, step) for event in calls if event.node is step), frozenset())
+    return any(
+        last_word(event.node.func) in _DISPLAYING
+        and inside(event.node, loop)
+        and made & {name for given in event.node.args for name in names_in(given)}
+        and not context.bodies.sometimes(event.node, scope, loop)
+        for event in calls
+    )
 
 
 def _trains(context: Context, function: FunctionFacts) -> bool:

@@ -21,11 +21,11 @@ _UNUSED = ("_", "dummy", "unused")
 _MODES = frozenset({"train", "eval", "set_attributes", "sow", "perturb"})
 
 
-def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, CallEvent, str, str]]:
-    """Yield the losses that never read what they are differentiated for, and run another object.
+def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, ast.expr, str, str]]:
+    """Yield the losses that never read what they are differentiated for, and run another object, or no object at all.
 
     Yields:
-        The loss, the call in it, what is wrong, and what to do.
+        The loss, the expression in it, what is wrong, and what to do.
     """
     told: set[FunctionFacts] = set()
     for root in context.traced.gradients:
@@ -40,13 +40,21 @@ def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, CallEvent,
             continue
         told.add(function)
         found = next(_runs(context, root, function, 0, {function}), None)
+        name = param.name
         if found is None:
+            result = _result(function)
+            if result is not None and kinds_of(context, param, function.scope) == {Kind.MODULE}:
+                yield (
+                    function,
+                    result,
+                    f"the loss never uses its own argument `{name}`, for which the gradient is taken: it is zero",
+                    f"compute in the loss what it needs of `{name}`: what was made before is a number to it",
+                )
             continue
         call, text, direct = found
-        name = param.name
         yield (
             function,
-            call,
+            call.node,
             f"the loss runs {text} and never its own argument `{name}`, for which the gradient is taken: it is zero"
             if direct
             else f"`{ast.unparse(call.node.func)}` runs {text}, and the loss never its own argument `{name}`, for "
@@ -55,7 +63,7 @@ def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, CallEvent,
         )
 
 
-def _wasted(context: Context, root: Root, param: Param) -> Iterator[tuple[FunctionFacts, CallEvent, str, str]]:
+def _wasted(context: Context, root: Root, param: Param) -> Iterator[tuple[FunctionFacts, ast.expr, str, str]]:
     """Yield the call of a model by a loss that reads its argument only for results which nobody takes."""
     function = root.function
     dead, names = _dead(function)
@@ -65,12 +73,22 @@ def _wasted(context: Context, root: Root, param: Param) -> Iterator[tuple[Functi
         if any(isinstance(n, ast.Name) and n.id == param.name for n in ast.walk(call.node.func)) and call.node in dead:
             yield (
                 function,
-                call,
+                call.node,
                 f"the loss never uses `{names[0]}`, all that it makes of `{param.name}`, for which the gradient is "
                 "taken: it is zero",
                 f"use `{names[0]}` in the loss, instead of what is taken from elsewhere",
             )
             return
+
+
+def _result(function: FunctionFacts) -> ast.expr | None:
+    """Return what a function with one way out gives, if that is computed of other things."""
+    if isinstance(function.node, ast.Lambda):
+        result: ast.expr | None = function.node.body
+    else:
+        exits = [n for n in ast.walk(function.node) if isinstance(n, ast.Return | ast.Raise)]
+        result = exits[0].value if len(exits) == 1 and isinstance(exits[0], ast.Return) else None
+    return result if result is not None and any(isinstance(n, ast.Name) for n in ast.walk(result)) else None
 
 
 def _dead(function: FunctionFacts) -> tuple[set[ast.AST], list[str]]:

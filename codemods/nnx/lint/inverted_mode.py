@@ -15,8 +15,10 @@ from codemods.nnx.values import Attr, Const, Free, Param
 
 #: Switches of layers that are True in evaluation.
 _SWITCHES = frozenset({"deterministic", "use_running_average"})
-_TRAINING = frozenset({"in_training", "is_train", "is_training", "train", "train_mode", "training"})
-_EVALUATION = frozenset(
+#: Names of flags that are True in training.
+TRAINING = frozenset({"in_training", "is_train", "is_training", "train", "train_mode", "training"})
+#: Names of flags that are True in evaluation.
+EVALUATION = frozenset(
     {"deterministic", "eval_mode", "evaluating", "evaluation", "inference", "is_eval", "is_inference"}
     | {"use_running_average"}
 )
@@ -44,8 +46,8 @@ def _right(scope: Scope, given: ast.expr) -> str | None:
     """Return what must be given in the place of a flag; None if that is right as it is, or not known."""
     if isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.Not):
         inner = given.operand
-        return ast.unparse(inner) if last_word(inner) in _EVALUATION and _as_named(scope, inner) else None
-    return f"not {ast.unparse(given)}" if last_word(given) in _TRAINING and _as_named(scope, given) else None
+        return ast.unparse(inner) if last_word(inner) in EVALUATION and _as_named(scope, inner) else None
+    return f"not {ast.unparse(given)}" if last_word(given) in TRAINING and _as_named(scope, given) else None
 
 
 def _as_named(scope: Scope, flag: ast.expr) -> bool:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_tes
 from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.syntax import innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Function, Loop, Value
 
@@ -21,22 +22,10 @@ _CACHES = frozenset({"functools.lru_cache", "functools.cache", "lru_cache", "cac
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in foreign(context, "jit", "pmap"):
-        if name not in {"jax.jit", "flax.nnx.jit", "jax.pmap", "flax.nnx.pmap"} or not event.node.args:
-            continue
-        loop = innermost_loop(event)
-        if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
-            continue
-        if loop is not None and (few(context, event.scope, loop) or _in_one_round(context, event, loop)):
-            continue
-        bound = _depends(context, event, loop) if loop is not None else not _repeated(context, event)
-        if bound and loop is not None and _sliced(loop, event.node):
-            yield _found(event.scope, event.node, name, "compile once before the loop, and give it the batch")
-            continue
-        if bound and loop is not None and (_counted(loop, event.node) or _handed_on(context, event, loop)):
-            bound = False
-        if not bound and _fresh(context, event, name):
-            yield _found(event.scope, event.node, name)
+    applied = [*_applied(context)]
+    for event, name, help in applied:
+        if not any(event is not other and inside(event.node, other.node) for other, _, _ in applied):
+            yield _found(event.scope, event.node, name, help)  # of jit(vmap(jit(f))) the outer one
     yield from _factories(context)
     for root in compiled_roots(context):
         node = root.function.node
@@ -53,6 +42,28 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
 
 
+def _applied(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
+    """Yield the calls of jit that compile anew in every round, each with the full name and what helps."""
+    for event, name in foreign(context, "jit", "pmap"):
+        if name not in {"jax.jit", "flax.nnx.jit", "jax.pmap", "flax.nnx.pmap"} or not event.node.args:
+            continue
+        loop = innermost_loop(event)
+        if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
+            continue
+        if loop is not None and (
+            few(context, event.scope, loop) or _in_one_round(context, event, loop) or _rest(context, event, loop)
+        ):
+            continue
+        bound = _depends(context, event, loop) if loop is not None else not _repeated(context, event)
+        if bound and loop is not None and _sliced(loop, event.node):
+            yield event, name, "compile once before the loop, and give it the batch"
+            continue
+        if bound and loop is not None and (_counted(loop, event.node) or _handed_on(context, event, loop)):
+            bound = False
+        if not bound and _fresh(context, event, name):
+            yield event, name, "compile once before the loop"
+
+
 def _in_one_round(context: Context, event: CallEvent, loop: ast.AST) -> bool:
     """Say whether a call stands under ``if i == 0``, with the variable of its loop."""
     names = names_in(loop.target) if isinstance(loop, ast.For) else ()
@@ -66,6 +77,23 @@ def _in_one_round(context: Context, event: CallEvent, loop: ast.AST) -> bool:
         and isinstance(block.test.comparators[0], ast.Constant)
         for block, arm in context.bodies.paths(event.scope).get(event.node, ())
     )
+
+
+def _rest(context: Context, event: CallEvent, loop: ast.For | ast.While) -> bool:
+    """Say whether a call stands where a round has fewer steps than others, by ``min(size, left)``: the last one."""
+    for block, arm in context.bodies.paths(event.scope).get(event.node, ()):
+        test = block.test if isinstance(block, ast.If | ast.IfExp) and inside(block, loop) else None
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or arm not in {"body", "orelse"}:
+            continue
+        if isinstance(test.ops[0], ast.NotEq | ast.Lt | ast.Gt) is not (arm == "body"):
+            continue
+        sides = [test.left, test.comparators[0]]
+        for count, size in (sides, sides[::-1]):
+            least = written(context, count, event.scope)
+            if least is not count and inside(least, loop) and isinstance(least, ast.Call):
+                if last_word(least.func) == "min" and any(ast.dump(one) == ast.dump(size) for one in least.args):
+                    return True
+    return False
 
 
 def _found(scope: Scope, node: ast.AST, name: str, help: str = "compile once before the loop") -> Finding:

@@ -11,6 +11,7 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.key_reuse import reuses
 from codemods.nnx.lint.names import NOT_CONSUMING
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
 from codemods.nnx.lint.syntax import keyword
@@ -58,6 +59,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if not event.loops and _called_once(context, function):
             continue
+        if any(place.node is event.node and not place.weak for place in context.shared(reuses)):
+            continue  # NNX830 says the same of the loop around
         seen.add((function.owner, key.name))
         yield finding(
             RULE.code,

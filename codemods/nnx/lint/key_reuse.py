@@ -14,16 +14,16 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.carried_keys import carried_keys
-from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, warmed_up, weak_round
+from codemods.nnx.lint.compared_draws import harmless_pair, in_step, meant_pair, warmed_up, weak_round
 from codemods.nnx.lint.conditions import apart, opposed, told_by_value
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.key_of_state import kept_in_states
 from codemods.nnx.lint.key_rounds import ORDERED, ORDERS, drawn_into, handed_on, in_each_round, parts_of_rounds, repeats
 from codemods.nnx.lint.keys import SAME, Use, uses, varies
-from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts, in_smoke_test
+from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts, in_smoke_test, shown_with_key
 from codemods.nnx.lint.lost_draws import lost_in_try
 from codemods.nnx.lint.meant import documented_same, same_said
-from codemods.nnx.lint.measured import only_measured
+from codemods.nnx.lint.measured import in_trial, only_measured
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import in_test, kinds_of
@@ -38,6 +38,7 @@ from codemods.nnx.lint.useless_draws import (
     placeholder,
     thrown_away,
     tries_out,
+    warms_up,
 )
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -222,7 +223,7 @@ def _of_key(
             continue
         if _unread_parts(use) or begins_cache(context, use) or (not use.helper and thrown_away(use)):
             continue
-        if ignored_parts(context, use) or only_measured(context, use):
+        if ignored_parts(context, use) or only_measured(context, use) or shown_with_key(use):
             continue
         if loops or in_each_round(context, use) or handed_on(context, use):
             yield Reuse(
@@ -538,6 +539,8 @@ def _alike(one: Use, two: Use) -> bool:
     changed = [(a, b) for a, b in zip(first.args, second.args, strict=True) if ast.dump(a) != ast.dump(b)]
     if changed and any(_opposite(a, b) for a, b in changed):
         return True
+    if len(changed) == 1 and in_step(one.name) and _next_of(*changed[0]):
+        return True
     names = [node.id for pair in changed for node in pair if isinstance(node, ast.Name)]
     if len(changed) != 1 or len(names) != 2:
         return False
@@ -545,6 +548,25 @@ def _alike(one: Use, two: Use) -> bool:
     return set(names) <= set(function.params) or any(
         set(names) <= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)} for target in together
     )
+
+
+_NEXT = pattern(r"(^|_)(next|nxt)(_|$)")
+
+
+def _next_of(one: ast.expr, two: ast.expr) -> bool:
+    """Say whether two parts of one thing are an observation and the next one: ``batch["obs"], batch["next_obs"]``."""
+    names: list[str] = []
+    for node in (one, two):
+        key = constant(node.slice) if isinstance(node, ast.Subscript) else None
+        part = node.attr if isinstance(node, ast.Attribute) else key if isinstance(key, str) else ""
+        names.append(part)
+    if not all(names) or not isinstance(one, ast.Attribute | ast.Subscript) or type(one) is not type(two):
+        return False
+    assert isinstance(two, ast.Attribute | ast.Subscript)
+    if ast.dump(one.value) != ast.dump(two.value) or names[0] == names[1]:
+        return False
+    words = [[word for word in name.split("_") if not _NEXT.fullmatch(word)] for name in names]
+    return words[0] == words[1] and any(map(_NEXT.search, names))
 
 
 _OPPOSITES = (("pos", "neg"), ("p", "n"), ("plus", "minus"), ("positive", "negative"), ("up", "down"))
@@ -588,13 +610,16 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         return False
     if _parted(one, two) or _shared_constant(one, two) or placeholder(one):
         return False
-    if made_lazily(one) or made_lazily(two):
+    if made_lazily(one) or made_lazily(two) or warms_up(two):
         return False
     if any(for_shapes_alone(context, use) or ignored_parts(context, use) for use in (one, two)):
         return False
-    if only_measured(context, one) or only_measured(context, two):
+    examples = "split" not in (last(one.name), last(two.name))  # who splits what was used up does so once more
+    if any(only_measured(context, use, examples=examples) for use in (one, two)):
         return False
-    if in_smoke_test(context, two):
+    if in_smoke_test(context, two) or in_trial(context, one) or in_trial(context, two):
+        return False
+    if shown_with_key(one) or shown_with_key(two):
         return False
     return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two))
 
@@ -737,7 +762,8 @@ RULE = lint_rule(
 A key determines the numbers. Used for two draws, or in every round of a loop, it gives equal or related numbers:
 identical initial weights, identical noise, the same "random" batch. `jax.random.split` or `fold_in` makes new keys.
 The rule is silent in tests, where equal numbers may be meant, for draws where times are measured and nothing is
-trained, and for `permutation` or `choice` of several arrays with one key, which keeps them in step. Where the same
+trained, for examples that a model is only initialized or tried out with, and for `permutation` or `choice` of several
+arrays with one key, which keeps them in step. Where the same
 numbers may well be meant, as for two methods that a script compares, in a loop over settings, for differences under
 common random numbers, for couplings, and where only times are kept, NNX773 tells of it, which runs if it is selected.
 """,

@@ -100,7 +100,9 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
             found.setdefault((event.scope, key), []).append(Use(event, key, "apply", node, masks=True))
     for users in found.values():
         users.sort(key=_place)
+        users[:] = [one for one in users if not _split_for_nothing(context, one)]
         users[:] = [replace(one, masks=True) if _split_for_masks(context, one) else one for one in users]
+    found = {key: users for key, users in found.items() if users}
     _through_helpers(context, found)
     return found
 
@@ -146,7 +148,7 @@ def _of_linen(context: Context) -> Iterator[tuple[CallEvent, ast.expr]]:
             continue
         if keyword(event.node, "method") is not None or not context.shared(_masking):
             continue  # nothing shows that the part of the model, or any model here, draws
-        if not any(constant(keyword(event.node, word)) is off for word, off in _EVALUATING.items()):
+        if not _evaluates(event.node):
             for name, node in zip(given.keys, given.values, strict=True):
                 if constant(name) != "params":
                     yield event, node
@@ -182,6 +184,39 @@ def _split_for_masks(context: Context, use: Use) -> bool:
         if isinstance(held, ast.Dict):
             given |= {v for k, v in zip(held.keys, held.values, strict=True) if constant(k) not in {None, "params"}}
     return bool(reads) and reads <= given
+
+
+def _evaluates(call: ast.Call) -> bool:
+    """Say whether a model is told to drop nothing: ``train=False``."""
+    return any(constant(keyword(call, word)) is off for word, off in _EVALUATING.items())
+
+
+def _split_for_nothing(context: Context, use: Use) -> bool:
+    """Say whether all that is made of a split key is given to models of Linen that are told to draw nothing:
+    ``apply(..., train=False, rngs={"dropout": part})``."""
+    scope = use.event.scope
+    if use.helper or last(use.name) != "split" or not scope.module.source.mentions(b"rngs"):
+        return False
+    names = given_names(use.event.statement, use.event.node)
+    if not names or names & {*scope.globals, *scope.remote}:
+        return False
+    allowed: set[ast.AST] = {*use.event.node.args[:1]}
+    splits = [one for one in context.bodies.calls.get(scope, ()) if last_word(one.node.func) == "split"]
+    for one in splits:  # in the order of the text
+        if one.node.args and isinstance(one.node.args[0], ast.Name) and one.node.args[0].id in names:
+            made = given_names(one.statement, one.node)
+            if made:
+                names |= made
+                allowed.add(one.node.args[0])
+    given: set[ast.AST] = set()
+    for node in context.bodies.nodes(scope):
+        if isinstance(node, ast.Call) and last_word(node.func) in {"apply", "apply_fn"} and _evaluates(node):
+            held = keyword(node, "rngs")
+            given |= {*held.values} if isinstance(held, ast.Dict) else set()
+    reads = {
+        n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
+    }
+    return bool(reads & given) and reads <= allowed | given
 
 
 _EVALUATING = {"train": False, "training": False, "is_training": False, "deterministic": True}

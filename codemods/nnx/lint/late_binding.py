@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
             names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
             for function, kept in _kept(node):
                 late = _late(function, names)
-                if late and not _read(context.bodies.nodes(scope), kept, node):
+                if late and not _read(context.bodies.nodes(scope), kept, node) and not _left(scope, kept):
                     yield _found(scope, function, late)
 
 
@@ -95,6 +95,18 @@ def _read(nodes: tuple[ast.AST, ...], name: str, loop: ast.For) -> bool:
         and ast.unparse(n) == name
         for n in nodes
     )
+
+
+def _left(scope: Scope, name: str) -> bool:
+    """Say whether nothing reads a list: it is only begun, and gets the functions."""
+    if not name.isidentifier():
+        return False
+    source = scope.module.source
+    stores = {n.func.value for n in source.of_type(ast.Call) if isinstance(n.func, ast.Attribute)
+              and n.func.attr == "append"}  # fmt: skip
+    stores |= {n.targets[0].value for n in source.of_type(ast.Assign) if isinstance(n.targets[0], ast.Subscript)}
+    loads = [n for n in source.of_type(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    return scope.module.source.notebook and all(n in stores for n in loads)
 
 
 RULE = lint_rule(

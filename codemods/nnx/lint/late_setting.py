@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ModuleFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
@@ -53,6 +53,8 @@ def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
             for name, given in _set(node):
                 if name not in _AT_IMPORT | _AT_START or in_test(scope) or context.bodies.guarded(node, scope):
                     continue
+                if scope.function is not None and _uncalled(context, scope.function):
+                    continue
                 line = getattr(node, "lineno", 0)
                 if name in _AT_IMPORT and imported is not None and imported.lineno < line:
                     if name.lower().encode() in module.source.data or b"reload" in module.source.data:
@@ -95,6 +97,8 @@ def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
         used = _computation(context, event.scope, event.node, floats=wide)
         if used is not None and _begun_anew(module, used, event.node):
             continue
+        if event.scope.function is not None and _uncalled(context, event.scope.function):
+            continue
         if used is not None:
             what = "the arrays made before stay of 32 bits" if wide else "the backends are running already"
             yield finding(
@@ -105,6 +109,91 @@ def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
                 "set it right behind the import of JAX",
                 related=[(used, "computed here")],
             )
+        elif wide and (brought := _brought(context, event)) is not None:
+            statement, made = brought
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{option}` is set behind the import in line {statement.lineno}, which makes arrays of 32 bits "
+                f"(line {made.node.lineno} of {made.scope.module.name})",
+                "set it right behind the import of JAX, before the modules of the project are imported",
+                related=[(statement, "imported here")],
+            )
+
+
+def _brought(context: Context, event: CallEvent) -> tuple[ast.stmt, CallEvent] | None:
+    """Return an import before a setting whose module makes an array of floats that it keeps, and where; None for none.
+
+    Nothing is returned either if a module that is imported there sets the option itself.
+    """
+    module = event.scope.module
+    found: tuple[ast.stmt, CallEvent] | None = None
+    for statement in module.imports:
+        if statement.lineno >= event.node.lineno or statement not in _body(module):
+            continue
+        for one in _reached(context, module, statement):
+            if b"enable_x64" in one.source.data.lower():
+                return None
+            calls = context.bodies.calls.get(one.scope, ())
+            made = next((call for call in calls if _kept_at_import(context, call)), None)
+            if made is not None and found is None:
+                found = statement, made
+    return found
+
+
+def _kept_at_import(context: Context, event: CallEvent) -> bool:
+    """Say whether a module that is imported makes an array of floats in any case."""
+    return not context.bodies.paths(event.scope).get(event.node, ()) and _starts(context, event, floats=True)
+
+
+def _reached(context: Context, module: ModuleFacts, statement: ast.Import | ast.ImportFrom) -> Iterator[ModuleFacts]:
+    """Yield the modules of the project that an import runs, and those that these import."""
+    pending, seen = [(module, statement)], {module}
+    while pending:
+        importer, one = pending.pop()
+        for name in _names(importer, one):
+            target = context.project.find(name, importer.name)
+            if target is not None and target not in seen:
+                seen.add(target)
+                yield target
+                pending += [(target, inner) for inner in target.imports if inner in _body(target)]
+
+
+def _names(module: ModuleFacts, statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """Yield the dotted names of the modules that an import may run, with the packages around them."""
+    if isinstance(statement, ast.Import):
+        names = [alias.name for alias in statement.names]
+    else:
+        home = statement.module or ""
+        if statement.level:
+            around = module.name.split(".")
+            kept = around[: len(around) - statement.level + int(module.source.package)]
+            home = ".".join([*kept, *([home] if home else [])])
+        names = [home, *(".".join([*([home] if home else []), alias.name]) for alias in statement.names)]
+    for name in filter(None, names):
+        parts = name.split(".")
+        yield from (".".join(parts[: end + 1]) for end in range(len(parts)))
+
+
+def _uncalled(context: Context, function: FunctionFacts) -> bool:
+    """Say whether nothing in the project names a function that is told what to set, as one of a file of helpers that
+    was copied there."""
+    name = function.name
+    if not function.params or function.decorators or function.owner is not None:
+        return False
+    for module in context.project.modules:
+        if not module.source.mentions(name.encode()):
+            continue
+        if any(n.id == name for n in module.source.of_type(ast.Name)):
+            return False
+        if any(n.attr == name for n in module.source.of_type(ast.Attribute)):
+            return False
+        if any(one.name == name for n in module.source.of_type(ast.ImportFrom) for one in n.names):
+            return False
+        if any(n.value == name for n in module.source.of_type(ast.Constant) if isinstance(n.value, str)):
+            return False  # in __all__, or asked for by its name
+    return True
 
 
 def _begun_anew(module: ModuleFacts, used: ast.AST, node: ast.Call) -> bool:

@@ -12,6 +12,7 @@ from codemods.nnx.lint.other_worlds import other_worlds
 from codemods.nnx.lint.places import is_test
 from codemods.nnx.lint.shown_errors import error_shown, only_tried
 from codemods.nnx.lint.shown_later import shown_later
+from codemods.nnx.lint.tried_out import tried_out
 from codemods.nnx.lint.unreached import unreached
 from codemods.nnx.options import Options
 from codemods.nnx.rule import MISTAKES, Rule
@@ -76,6 +77,7 @@ def worth_telling(
         and (
             module.source.once(of_pytorch)
             or on_purpose(module.source, one)
+            or tried_out(module.source, one)
             or (one.code.startswith(MISTAKES) and any(reason(one, module) for reason in reasons))
         )
     }

@@ -12,6 +12,7 @@ from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.listed_layers import listed_layers
 from codemods.nnx.lint.loop_bodies import bodies
+from codemods.nnx.lint.made_records import record_fields
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.syntax import constant
@@ -58,9 +59,10 @@ def _judged(
     context: Context, event: CallEvent, given: Value, function: FunctionFacts, param: str, word: str
 ) -> Iterator[Finding]:
     as_array = context.bodies.evidence(function).get(param) == "array"
-    if not as_array and not _by_name(context, function, param):
+    kind = _array if as_array else _dict if _by_name(context, function, param) else _record
+    if kind is _record and not _by_field(context, function, param):
         return
-    if not _list_of(context, event, given, _array if as_array else _dict):
+    if not _list_of(context, event, given, kind):
         return
     if param in function.annotations or context.bodies.guarded(event.node, event.scope):
         return
@@ -76,7 +78,7 @@ def _judged(
         f"{word} takes the list for a tree of arrays: {shown(function)} gets a list of slices for `{param}`",
         "join it into one array: jnp.stack(...)"
         if as_array
-        else "join the arrays of the dicts: jax.tree.map(lambda *parts: jnp.stack(parts), *layers)",
+        else f"join the arrays of the {_PLURALS[kind]}: jax.tree.map(lambda *parts: jnp.stack(parts), *items)",
     )
 
 
@@ -87,6 +89,18 @@ def _by_name(context: Context, function: FunctionFacts, param: str) -> bool:
         and isinstance(n.value, ast.Name)
         and n.value.id == param
         and isinstance(constant(n.slice), str)
+        and len(function.scope.bindings.get(param, ())) == 1
+        for n in context.bodies.nodes(function.scope)
+    )
+
+
+def _by_field(context: Context, function: FunctionFacts, param: str) -> bool:
+    """Say whether a function reads fields of a parameter, as of a record, which no list has."""
+    return any(
+        isinstance(n, ast.Attribute)
+        and isinstance(n.value, ast.Name)
+        and n.value.id == param
+        and not hasattr(list, n.attr)
         and len(function.scope.bindings.get(param, ())) == 1
         for n in context.bodies.nodes(function.scope)
     )
@@ -121,6 +135,15 @@ def _array(context: Context, event: CallEvent, value: Value) -> bool:
 def _dict(context: Context, event: CallEvent, value: Value) -> bool:
     """Say whether a part of a list is a dict."""
     return isinstance(value, Mapping)
+
+
+def _record(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether a part of a list is a record of the project, as a NamedTuple is."""
+    home = context.bodies.home(value.node) if isinstance(value, Call) else None
+    return home is not None and bool(record_fields(context, context.flow.here(value, home)))
+
+
+_PLURALS = {_dict: "dicts", _record: "records"}
 
 
 def _appended(ways: list[Value]) -> tuple[Value | None, list[Value]]:

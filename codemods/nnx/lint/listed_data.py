@@ -21,6 +21,7 @@ from codemods.nnx.values import (
     Function,
     Item,
     Mapping,
+    ModuleRef,
     Param,
     Ref,
     Sequence,
@@ -77,6 +78,9 @@ def _ways(context: Context, bound: Bound) -> list[Bound]:
             given = [Bound(value.function.defaults[value.name], flow.open_frame(value.function.scope.parent))]
         return [one for one in given if one is not None] if None not in given else []
     if isinstance(value, Attr):
+        base = flow.follow(bound, value.base).value
+        if isinstance(base, ModuleRef):
+            return _of_module(context, base, value.name)
         instances = context.sources.originals(flow.with_value(bound, value.base))
         fields = [flow.fields.field(one, value.name) for one in instances]
         return [one for some in fields for one in some] if all(fields) else []
@@ -86,6 +90,13 @@ def _ways(context: Context, bound: Bound) -> list[Bound]:
         entries = [_entry(context, one, index) for one in bases]
         return [one for one in entries if one is not None] if None not in entries else []
     return []
+
+
+def _of_module(context: Context, ref: ModuleRef, name: str) -> list[Bound]:
+    """Return what a variable of a module of the project is, if it is bound once; empty if that is not known."""
+    module = context.project.find(ref.name, ref.importer)
+    bound = module.scope.bindings.get(name, []) if module is not None else []
+    return [context.flow.here(bound[0], module.scope)] if module is not None and len(bound) == 1 else []
 
 
 def _entry(context: Context, base: Bound, index: Bound) -> Bound | None:

@@ -40,6 +40,10 @@ def shape_of(context: Context, bound: Bound) -> tuple[int | None, ...]:
 def _made_with(context: Context, bound: Bound, value: Call) -> tuple[int | None, ...]:
     """Return the shape that a call makes an array of."""
     name = context.flow.calls.callee_name(bound)
+    if name == "jax.numpy.linspace":
+        ends = [constant(end) for end in value.node.args[:2]]
+        number = constant(argument(value.node, 2, "num"))
+        return (number,) if type(number) is int and all(isinstance(end, int | float) for end in ends) else ()
     if name not in _SHAPED | _SAMPLED:
         return ()
     given: ast.expr | None = value.node.args[0]

@@ -38,7 +38,7 @@ def for_shapes_alone(context: Context, use: Use) -> bool:
     reads = [n for n in every if isinstance(n.ctx, ast.Load) and n.lineno > end]
     if not reads or any(isinstance(n.ctx, ast.Store) and n.lineno > end for n in every):
         return False
-    asked = {inner for n in context.bodies.nodes(scope) if _of_shape(n) for inner in ast.walk(n)}
+    asked = {inner for n in ast.walk(scope.node) if _of_shape(n) for inner in ast.walk(n)}  # also in inner functions
     return all(read in asked for read in reads)
 
 
@@ -68,6 +68,24 @@ def in_smoke_test(context: Context, use: Use) -> bool:
             return False
         shown = shown or bool(read)
     return shown
+
+
+def shown_with_key(use: Use) -> bool:
+    """Say whether a text or a ``print`` shows what is drawn beside the key itself, as to tell how keys behave.
+
+    Args:
+        use: a use of a key.
+    """
+    key = ast.dump(use.node)
+    for node in ast.walk(use.event.statement) if isinstance(use.event.statement, ast.Expr) else ():
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.JoinedStr):
+            parts = [one.value for one in node.values if isinstance(one, ast.FormattedValue)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"print", "display"}:
+            parts = node.args
+        if any(ast.dump(one) == key for one in parts) and any(inside(use.event.node, one) for one in parts):
+            return True
+    return False
 
 
 def _of_shape(node: ast.AST) -> bool:

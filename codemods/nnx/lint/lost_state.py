@@ -11,7 +11,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.dropped_state import dropped_states, unwritten_parameters, unwritten_states
+from codemods.nnx.lint.dropped_state import (
+    dropped_changes,
+    dropped_states,
+    unwritten_parameters,
+    unwritten_states,
+)
 from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.pure_states import may_be_pure
@@ -28,6 +33,7 @@ _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes"
 def _check(context: Context) -> Iterator[Finding]:
     for dropped, message, help in (
         *dropped_states(context),
+        *dropped_changes(context),
         *unwritten_states(context),
         *unwritten_parameters(context),
     ):

@@ -9,9 +9,10 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Const, Mapping, Ref, Sequence, Value
+from codemods.nnx.values import Const, Item, Mapping, Ref, Sequence, Value
 
 _MAPS = {
     "jax.tree.map": 0,
@@ -40,7 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if not lengths:
             continue
         if _as_shape(context, event, before) and (
-            _differ(lengths) or "shape" in ast.unparse(event.node.args[1]).lower()
+            _differ(lengths) or "shape" in ast.unparse(event.node.args[1]).lower() or _taken_for_arrays(context, event)
         ):
             message = "a tuple is a tree: the function gets the numbers of each shape one by one"
         elif numbers and _as_tuple(context, event, before):
@@ -59,6 +60,23 @@ def _check(context: Context) -> Iterator[Finding]:
 def _differ(lengths: set[int]) -> bool:
     """Say whether tuples are of different lengths, one of them that of a scalar's or vector's shape."""
     return len(lengths) > 1 and min(lengths) <= 1
+
+
+def _taken_for_arrays(context: Context, event: CallEvent) -> bool:
+    """Say whether an entry of what the map gives is computed with as with an array, and not as with a tuple."""
+    values = event.scope.module.values
+
+    def entry(node: ast.expr) -> bool:
+        value = values.get(node) if isinstance(node, ast.Subscript) else None
+        return isinstance(value, Item) and value.base is event.value
+
+    for node in context.bodies.nodes(event.scope):
+        if isinstance(node, ast.Attribute) and entry(node.value) and not hasattr(tuple, node.attr):
+            return True
+        for side, other in ((node.left, node.right), (node.right, node.left)) if isinstance(node, ast.BinOp) else ():
+            if entry(side) and made_by_jax(context, values.get(other), event.scope):
+                return True
+    return False
 
 
 def _shapes(context: Context, event: CallEvent) -> tuple[set[int], bool]:

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -33,6 +34,8 @@ def _check(context: Context) -> Iterator[Finding]:
         asked = _asked(context, function, first)
         if asked is None or not _only_mapped(context, event, function) or _full(context, event):
             continue
+        if _summed(event, function):
+            continue
         several = len(event.node.args) > 2
         yield finding(
             RULE.code,
@@ -43,6 +46,21 @@ def _check(context: Context) -> Iterator[Finding]:
             "make it a leaf: jax.tree.map(..., is_leaf=lambda x: x is None)",
             related=[(asked, "here it asks")] if function.scope.module is event.scope.module else [],
         )
+
+
+def _summed(event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a call only reduces what the function gives, of which a number stands for None: leaving None out
+    comes to the same, as with the 0 of a sum."""
+    body = function.node.body
+    statements = body if isinstance(body, list) else []
+    given = [n.value for one in statements for n in ast.walk(one) if isinstance(n, ast.Return)]
+    numbers = [isinstance(n, ast.UnaryOp | ast.Constant) and constant(n) is not None for n in given if n is not None]
+    if numbers.count(True) != 1 or len(numbers) < 2:
+        return False
+    return any(
+        last_word(call.func) in {"reduce", "tree_reduce"} and len(call.args) > 2 and call.args[1] is event.node
+        for call in event.scope.module.source.of_type(ast.Call)
+    )
 
 
 _FULL = pattern(r"(^|_)(grads?|gradients|params?|parameters|weights|state|opt_state|specs?|shardings?|avals|shapes)$")

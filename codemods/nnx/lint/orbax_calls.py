@@ -61,10 +61,15 @@ def manager_saves(context: Context) -> Iterator[tuple[CallEvent, list[Bound]]]:
             yield event, sources
 
 
-def path_of(event: CallEvent) -> tuple[ast.expr, Value] | None:
-    """Return the path that a call is given, as an expression and a value."""
-    value = event.value.argument(0, "directory")
-    node = argument(event.node, 0, "directory")
+def path_of(event: CallEvent, name: str = "directory") -> tuple[ast.expr, Value] | None:
+    """Return the path that a call is given, as an expression and a value.
+
+    Args:
+        event: the call.
+        name: the name of the argument.
+    """
+    value = event.value.argument(0, name)
+    node = argument(event.node, 0, name)
     return None if value is None or node is None else (node, value)
 
 

@@ -34,7 +34,8 @@ def _check(context: Context) -> Iterator[Finding]:
             f'mode="{mode}" leaves out only what is past the end',
             "fill up with the length of the array, which is out of bounds",
         )
-    for event in clamped_blocks(context):
+    windows = dict(clamped_windows(context))
+    for event in dict.fromkeys([*clamped_blocks(context), *(one for one, blocks in windows.items() if blocks)]):
         yield finding(
             RULE.code,
             event.scope,
@@ -42,7 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
             "the last block may go past the end: JAX lets it begin earlier, and its first elements count twice",
             "pad the array to whole blocks first, or mask what the last one repeats",
         )
-    for event in clamped_windows(context):
+    for event in (one for one, blocks in windows.items() if not blocks):
         yield finding(
             RULE.code,
             event.scope,

@@ -128,7 +128,7 @@ def _source(context: Context, bound: Bound, depth: int, seen: set[Bound]) -> boo
     if word in _COPYING and value.args:
         given = value.args[0]
         node = value.node.args[0] if value.node.args else None
-        return (node is not None and _filled_rows(node)) or _padded(
+        return (node is not None and _filled_rows(context, node)) or _padded(
             context, context.flow.with_value(bound, given), depth + 1, seen
         )
     return False
@@ -150,7 +150,7 @@ def _minus_ones(context: Context, node: ast.AST) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return False
     sides = ((node.left, node.right), (node.right, node.left))
-    return any(constant(number) == -1 and _named(context, made, "ones") for number, made in sides)
+    return any(_below_zero(context, number) and _named(context, made, "ones") for number, made in sides)
 
 
 def _named(context: Context, node: ast.expr, word: str) -> bool:
@@ -162,14 +162,23 @@ def _named(context: Context, node: ast.expr, word: str) -> bool:
     return context.flow.calls.callee_name(context.flow.here(value, scope)).startswith(("numpy.", "jax.numpy."))
 
 
-def _filled_rows(node: ast.expr) -> bool:
+def _filled_rows(context: Context, node: ast.expr) -> bool:
     """Say whether lists are filled up with a negative number, as in ``row + [-1] * (n - len(row))``."""
     for part in ast.walk(node):
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and isinstance(part.left, ast.List):
-            number = constant(part.left.elts[0]) if len(part.left.elts) == 1 else None
-            if type(number) is int and number < 0:
+            if len(part.left.elts) == 1 and _below_zero(context, part.left.elts[0]):
                 return True
     return False
+
+
+def _below_zero(context: Context, node: ast.expr) -> bool:
+    """Say whether a negative number is written, or a variable of that one value: ``PAD``."""
+    if isinstance(node, ast.Name):
+        scope = context.bodies.module_scope(node)
+        value = scope.module.values.get(node) if scope is not None else None
+        return scope is not None and value is not None and _negative(context, context.flow.here(value, scope), value)
+    number = constant(node)
+    return type(number) is int and number < 0
 
 
 def _masked(context: Context, event: CallEvent, index: ast.expr) -> bool:
@@ -181,14 +190,26 @@ def _masked(context: Context, event: CallEvent, index: ast.expr) -> bool:
         parts = [one for given in event.node.args for one in _chain(context, event.scope, given, 0)]
         if any(zero_padded(context, context.flow.here(given, event.scope)) for given in event.value.args):
             return True  # what is added there changes nothing
-    if any(_chooses(node, names) for part in parts for node in ast.walk(part) if not _within(node, index)):
-        return True
+    for part in parts:
+        for node in ast.walk(part):
+            if _chooses(node, names) and not _within(node, index) and not _ones(context, event.scope, node):
+                return True
     end = event.statement.end_lineno or 0
     later = [n for n in context.bodies.nodes(event.scope) if getattr(n, "lineno", 0) > end]
     cut = [*ast.walk(event.statement), *later]
     if any(isinstance(n, ast.Slice) and n.lower is None and n.upper is not None for n in cut):
         return True  # a row more than there are, which is left out again
     return any(_chooses(node, names) for node in later)
+
+
+def _ones(context: Context, scope: Scope, node: ast.AST) -> bool:
+    """Say whether a variable holds ones alone, which choose nothing."""
+    value = scope.module.values.get(node) if isinstance(node, ast.Name) else None
+    made = context.sources.originals(context.flow.here(value, scope)) if value is not None else ()
+    return bool(made) and all(
+        isinstance(one.value, Call) and context.flow.calls.callee_name(one) in {"jax.numpy.ones", "numpy.ones"}
+        for one in made
+    )
 
 
 def _within(node: ast.AST, index: ast.expr) -> bool:

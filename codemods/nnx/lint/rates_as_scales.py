@@ -52,14 +52,19 @@ def _check(context: Context) -> Iterator[Finding]:
         begun = numbers(context, event.value.argument(place, "init_value"), event.scope)
         start = next(iter(begun)) if len(begun) == 1 else None
         known = [_number(context, one) for one in scales]
-        if any(_absolute(one, first, start, number) for one, number in zip(scales, known, strict=True)) or _going_on(
-            start, known
-        ):
+        absolute = [_absolute(one, first, start, number) for one, number in zip(scales, known, strict=True)]
+        if any(absolute) or _going_on(start, known):
+            alone = next((one.node for one, found in zip(scales, absolute, strict=True) if found), None)
+            which = (
+                f"`{ast.unparse(alone)}` is a rate itself"
+                if alone is not None and absolute.count(True) == 1 < len(scales) and not _going_on(start, known)
+                else "these are the rates themselves"
+            )
             yield finding(
                 RULE.code,
                 event.scope,
                 given,
-                f"these are the rates themselves, and `{last(name)}` multiplies by each of them: "
+                f"{which}, and `{last(name)}` multiplies by each of them: "
                 + (_shrunk(start, known) or f"`{text(first)}` shrinks by one after the other"),
                 "give the factor from one rate to the next, as 0.1, or use optax.join_schedules",
             )

@@ -11,7 +11,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.lint.traced import function_of
+from codemods.nnx.lint.traced import function_of, has_rule
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Star, Value
@@ -64,14 +64,18 @@ class Reach:
     ) -> Iterator[tuple[FunctionFacts, set[str]]]:
         if depth > _DEPTH or function not in self._around or (function, params) in self._done:
             return
-        if _has_rule(function):
+        if has_rule(function):
             return
         self._done.add((function, params))
         context = self._context
         names = _dependent(context, function, params)
         yield function, names
         events = context.bodies.calls.get(function.scope, ())
-        for inner in self._inner.get(function, ()):
+        inside = self._inner.get(function, ())
+        apart = _apart(context, function) if inside else frozenset()
+        for inner in inside:
+            if inner.name in apart:
+                continue
             own = set(inner.params)
             given = {name for event in events for name in _carried(context, event.node, inner, names)}
             yield from self._reached(inner, frozenset((names - own) | given), depth + 1)
@@ -235,15 +239,24 @@ def _stopped(context: Context, event: CallEvent, function: FunctionFacts) -> boo
     return found
 
 
-def _has_rule(function: FunctionFacts) -> bool:
-    """Say whether a function has a derivative of its own."""
-    if isinstance(function.node, ast.Lambda):
-        return False
-    return any(
-        last_word(n) in {"custom_vjp", "custom_jvp", "custom_gradient"}
-        for decorator in function.node.decorator_list
-        for n in ast.walk(decorator)
-    )
+# which arguments of these no gradient goes through: it solves anew, or runs a rule, or not at all
+_APART = {"custom_linear_solve": 2, "custom_root": 2, "defvjp": 0, "defjvp": 0, "defjvps": 0, "pure_callback": 0,
+          "io_callback": 0}  # fmt: skip
+_SOLVED = frozenset({"matvec", "f", "b", "initial_guess"})
+
+
+def _apart(context: Context, function: FunctionFacts) -> frozenset[str]:
+    """Return the inner functions by whose name a call gets them that takes no gradient through them."""
+    found: set[str] = set()
+    for event in context.bodies.calls.get(function.scope, ()):
+        first = _APART.get(last_word(event.node.func))
+        if first is not None:
+            given = [*event.node.args[first:], *(k.value for k in event.node.keywords if k.arg not in _SOLVED)]
+            found |= {one.id for one in given if isinstance(one, ast.Name)}
+    if not found:
+        return frozenset()
+    called = {last_word(event.node.func) for event in context.bodies.calls.get(function.scope, ())}
+    return frozenset(found - called)
 
 
 def _renewed(function: FunctionFacts, node: ast.expr) -> bool:
@@ -362,13 +375,21 @@ def _dependent(context: Context, function: FunctionFacts, params: frozenset[str]
 _Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
+# what gives whole numbers or truth values, or has no derivative but zero
+_WHOLE = frozenset({"len", "range", "argmax", "argmin", "argsort", "searchsorted", "digitize", "floor", "ceil", "round",
+                    "rint", "trunc", "isnan", "isfinite", "isinf", "logical_and", "logical_or",
+                    "logical_not"})  # fmt: skip
+
+
 def mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
     """Say whether an expression depends on some names, other than by their shapes."""
     if isinstance(node, ast.Attribute) and node.attr in {"shape", "ndim", "dtype", "size"}:
         return False
     if isinstance(node, ast.Call):
         word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if word in _UNTOUCHED or word in {"len", "range", "argmax", "argmin", "argsort"}:
+        if word in _UNTOUCHED or word in _WHOLE:
+            return False
+        if word == "astype" and node.args and last_word(node.args[0]).startswith(("int", "uint", "bool")):
             return False
     if isinstance(node, ast.Name):
         return node.id in names

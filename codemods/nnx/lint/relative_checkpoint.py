@@ -15,8 +15,10 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in (*calls, *(event for event, _ in managers(context))):
         if b"flax_use_orbax_checkpointing" in event.scope.module.source.data:
             continue  # the older form of checkpoints, which Orbax does not write
-        path = path_of(event) or (
-            (event.node.args[0], event.value.args[0]) if event.node.args and event.value.args else None
+        path = (
+            path_of(event)
+            or path_of(event, "ckpt_dir")
+            or ((event.node.args[0], event.value.args[0]) if event.node.args and event.value.args else None)
         )
         if path is None or context.bodies.guarded(event.node, event.scope):
             continue

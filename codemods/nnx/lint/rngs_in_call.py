@@ -82,6 +82,8 @@ def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool
         paths = context.bodies.paths(event.scope).get(event.node, ())
         if names & set(function.params) and any(isinstance(block, ast.If) for block, _ in paths):
             return True
+        if any(_for_missing(block, arm, names, function) for block, arm in paths):
+            return True
         loops = (n for n in context.bodies.nodes(event.scope) if isinstance(n, ast.For | ast.While))
         behind = [loop for loop in loops if loop.lineno > statement.lineno]
         if not _ANEW.search(function.name.lower()) and any(binds(loop, name) for loop in behind for name in names):
@@ -95,6 +97,35 @@ def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool
             return False
         scope = scope.parent
     return not any(last_word(call.node.func) in _CHOOSING for call in context.bodies.calls.get(event.scope, ()))
+
+
+def _for_missing(block: ast.AST, arm: str, names: set[str], function: FunctionFacts) -> bool:
+    """Say whether a draw takes the place of what an argument would have made, which is None in its branch."""
+    test = block.test if isinstance(block, ast.If) else None
+    if not isinstance(block, ast.If) or not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
+        return False
+    if not is_none(test.comparators[0]) or test.left.id not in function.params or not names:
+        return False
+    if (arm, type(test.ops[0])) not in {("body", ast.Is), ("orelse", ast.IsNot)}:
+        return False
+    for statement in block.orelse if arm == "body" else block.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign) and names & {n.id for t in node.targets for n in _names_of(t)}:
+                asked = (n.func if isinstance(n, ast.Call) else n for n in ast.walk(node.value))
+                if any(_begins_with(one, test.left.id) for one in asked if isinstance(one, ast.Attribute)):
+                    return True
+    return False
+
+
+def _names_of(target: ast.expr) -> list[ast.Name]:
+    return [n for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
+def _begins_with(node: ast.expr, name: str) -> bool:
+    """Say whether an expression is a part of a variable, however deep: ``model.head.weight``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _anew(context: Context, event: CallEvent) -> bool:

@@ -89,16 +89,19 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _never_split(context)
     for event, name in foreign(context, "Rngs", "key", "PRNGKey") if mapped else ():
         function = event.scope.function
-        values = [*event.node.args, *(k.value for k in event.node.keywords)]
-        if name not in SEEDS or function not in mapped or not values or _OWN & set(function.params):
+        given = event.value.given
+        if name not in SEEDS or function not in mapped or not given or event.value.starred:
             continue
-        if any(re.search("rng|key|seed", name) for name in function.params):
+        if _OWN & set(function.params) or any(re.search("rng|key|seed", name) for name in function.params):
             continue  # what is made inside is an example of shapes, as a rule
         if name != "flax.nnx.Rngs" and _reads_params(function) and not _at_once(context, event.value, function):
             continue  # settings or data that are compared with the same numbers
         if name == "flax.nnx.Rngs" and _beside_mapped(context, event, mapped[function]):
             continue
-        if all(isinstance(v, ast.Constant) for v in values) and _drawn(context, event.value, function):
+        fixed = all(isinstance(v, Const) for v in given)
+        if not fixed and (_reads_params(function) or not all(map(_of_outside, given))):
+            continue
+        if _drawn(context, event.value, function):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -106,6 +109,11 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{shown(function)} makes its seed itself, so that all members of the vmap are equal",
                 _HELP,
             )
+
+
+def _of_outside(value: Value) -> bool:
+    """Say whether a value is a number, a variable of an outer scope, or an attribute of one: the same for all."""
+    return isinstance(value, Const | Free) or (isinstance(value, Attr) and isinstance(value.base, Free))
 
 
 def _beside_mapped(context: Context, event: CallEvent, root: Root) -> bool:

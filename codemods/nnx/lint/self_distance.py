@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign
 from codemods.nnx.lint.reached import Reach, mentions
@@ -34,6 +35,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for function, names in Reach(context, places).functions():
         for scope, root, points in places.get(function, ()):
             if root not in seen and mentions(points, names):
+                if beside_loss(context, function, root):
+                    continue
                 seen.add(root)
                 yield finding(
                     RULE.code,

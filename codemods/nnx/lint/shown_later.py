@@ -28,6 +28,11 @@ _SAID = pattern(
     r"|\b(will|should|this|it) (crash|fail|break)(s|es)?\b"
     r"|\bsilent (problem|bug|error|failure)",
 )
+# a comment that expects a gradient of zero
+_OF_ZEROS = pattern(
+    r"\b(should|will|must) (return|be|give|get) (a )?(0|zeros?)\b|\bzero gradients?\b|\b(non|not)[- ]differentiable\b"
+    r"|\bgradients? (is|are|will be|should be) (0|zeros?)\b",
+)
 # a comment beside prints, or beside the call, that is about what tracing makes of them
 _OF_TRACING = pattern(r"(?<!ray )(?<!ray-)(?<!path )\b(un)?trac(ed|ers?|ing)\b")
 
@@ -72,6 +77,8 @@ def shown_later(source: Source, finding: Finding, rule: Rule | None) -> bool:
         if error in raised or (finding.code in _TRACED and (_OF_TRACERS.fullmatch(error) or error in _BY_TRACERS)):
             return True
         if _comment_in(lines, loads.lines, _SAID):
+            return True
+        if finding.code == "NNX884" and _comment_in(lines, loads.lines, _OF_ZEROS):
             return True
         if finding.code == "NNX803" and _comment_in(lines, loads.lines, _OF_TRACING):
             return True

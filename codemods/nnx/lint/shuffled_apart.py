@@ -13,7 +13,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, written
-from codemods.nnx.lint.syntax import argument, entry_word
+from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Param, Unknown, Value
@@ -222,6 +222,8 @@ def _apart(context: Context, first: _Order, second: _Order, block: list[ast.stmt
         return False
     if sum(_ON_PURPOSE.search(last_word(one.name)) is not None for one in (first, second)) == 1:
         return False
+    if _joined(context, first, second):
+        return False
     behind = [*block[end + isinstance(second.name, ast.Name | ast.Attribute) :], *_returned_to(context, second, block)]
     if all(ast.unparse(one.name).startswith("self.") for one in (first, second)):
         behind += _methods(second.event)
@@ -232,6 +234,22 @@ def _apart(context: Context, first: _Order, second: _Order, block: list[ast.stmt
         or _made_of(context, second, first)
         or _made_of(context, first, second)
     )
+
+
+def _joined(context: Context, first: _Order, second: _Order) -> bool:
+    """Say whether two arrays are made one that has the examples of both: two samples of one kind, and no labels."""
+    texts = [ast.unparse(one.name) for one in (first, second)]
+    for event in context.bodies.calls.get(second.event.scope, ()):
+        call, word = event.node, last_word(event.node.func)
+        axis = argument(call, 1, "axis") if word in {"concatenate", "concat"} else None
+        parts = call.args[0] if call.args else None
+        if word not in {"concatenate", "concat", "vstack"} or not (axis is None or constant(axis) == 0):
+            continue
+        if isinstance(parts, ast.List | ast.Tuple):
+            given = [ast.unparse(_bare(part)) for part in parts.elts]
+            if all(text in given for text in texts):
+                return True
+    return False
 
 
 # labels that are meant not to belong to their examples
@@ -332,11 +350,11 @@ def _coordinate(context: Context, order: _Order) -> bool:
 
 
 def _made_of(context: Context, labels: _Order, examples: _Order) -> bool:
-    """Say whether labels are calculated of the examples: ``y = 3 * x``."""
+    """Say whether labels are calculated of the examples: ``y = 3 * x``, ``y = (x.sum(1) > 0).astype(int)``."""
     made = _origins(context, examples)
     for one in _origins(context, labels):
-        node = one.value.node if isinstance(one.value, Unknown) else None
-        if isinstance(node, ast.BinOp):
+        node = one.value.node if isinstance(one.value, Unknown | Call) else None
+        if isinstance(node, ast.BinOp | ast.Compare | ast.Call):
             read = [labels.event.scope.module.values.get(n) for n in ast.walk(node) if isinstance(n, ast.Name)]
             if any(other.value is value for other in made for value in read):
                 return True

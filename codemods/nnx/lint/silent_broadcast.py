@@ -6,20 +6,20 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
-from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.chosen_column import chosen_columns
 from codemods.nnx.lint.columns import Columns, may_be_column
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen_outputs import ELEMENTWISE
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import each, foreign, in_test, position, written
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Const, Each, Item, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Call, Const, Each, Item, Mapping, Param, Sequence, Unknown, Value
 
 _LOSSES = ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy")
 _NARROW = pattern(rb"(?:Linear|Dense)\([^()]*\b1\b")  # a cheap test for layers with one feature
@@ -38,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
             averages = last_word(call.func) in _AVERAGES and _equality(call) is not None
             scope = context.bodies.home(call) if averages else None
             compared = _compared(context, call, scope) if scope is not None else None
-            if compared is not None and scope is not None and not in_test(scope):
+            if compared is not None and scope is not None and not in_test(scope) and not _of_one(context, scope):
                 yield finding(
                     RULE.code,
                     scope,
@@ -224,7 +224,8 @@ def _column_of_weights(context: Context, node: ast.expr, scope: Scope) -> bool:
 
 def _made_column(context: Context, weights: Bound, ending: bool) -> bool:
     """Say whether weights are made in a shape that ends in one, on every way; ``ending``: those of the last layer."""
-    sources = [one for one in context.sources.originals(weights) if not _update(one.value)]
+    every = _entries(context, weights) or context.sources.originals(weights)
+    sources = [one for one in every if not _update(one.value)]
     for source in sources:
         call = _drawn(context, source)
         if call is None:
@@ -243,6 +244,29 @@ def _made_column(context: Context, weights: Bound, ending: bool) -> bool:
         if width.value != Const(1) and not (ending and _last_number(context, width) == 1):
             return False
     return bool(sources)
+
+
+def _entries(context: Context, weights: Bound) -> list[Bound]:
+    """Return what stands under the key of ``params["w"]`` in all dicts that it may be taken from.
+
+    What goes over a whole tree keeps the entries apart, though what comes of it is known as that of any of them.
+    """
+    value = weights.value
+    if not isinstance(value, Item) or not isinstance(value.index, Const) or not isinstance(value.index.value, str):
+        return []
+    entries: list[Bound] = []
+    for tree in context.sources.originals(context.flow.with_value(weights, value.base)):
+        if isinstance(tree.value, Mapping):
+            here = [one for key, one in tree.value.items if key == value.index]
+            if len(here) != 1:
+                return []
+            entries += context.sources.originals(context.flow.with_value(tree, here[0]))
+        elif not isinstance(tree.value, Call) or context.flow.calls.callee_name(tree) not in _KEEPING_KEYS:
+            return []
+    return entries
+
+
+_KEEPING_KEYS = TREE_MAPS | {"optax.apply_updates"}
 
 
 def _drawn(context: Context, source: Bound) -> Call | None:
@@ -357,6 +381,32 @@ def _compared(context: Context, node: ast.Call, scope: Scope) -> ast.Compare | N
     whole = [_whole_argmax(written(context, side, scope) if named else side) for side in sides]
     other = sides[0] if whole[1] else sides[1]
     return inner if sum(whole) == 1 and isinstance(other, ast.Name | ast.Attribute | ast.Subscript) else None
+
+
+def _of_one(context: Context, scope: Scope) -> bool:
+    """Say whether a body is run for each example by itself, under ``vmap`` or ``vectorize``."""
+    around: Scope | None = scope
+    while around is not None:
+        if around.function is not None and around.function in {*context.shared(batched), *context.shared(_vectorized)}:
+            return True
+        around = around.parent
+    return False
+
+
+def _vectorized(context: Context) -> set[FunctionFacts]:
+    """Return the functions that ``vectorize`` of NumPy or JAX is applied to, also as a decorator."""
+    found: set[FunctionFacts] = set()
+    for module in context.project.modules:
+        for function in module.functions if module.source.mentions(b"vectorize") else ():
+            decorators = getattr(function.node, "decorator_list", ())
+            parts = (n for one in decorators for n in ast.walk(one) if isinstance(n, ast.Name | ast.Attribute))
+            if any(last_word(n) == "vectorize" for n in parts):
+                found.add(function)
+    for event in context.bodies.named("vectorize"):
+        if event.value.args:
+            made = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+            found |= {one.function for one in made}
+    return found
 
 
 def _equality(node: ast.Call) -> ast.Compare | None:

@@ -12,7 +12,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
-from codemods.nnx.lint.syntax import outermost_loop
+from codemods.nnx.lint.syntax import constant, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
@@ -76,6 +76,9 @@ def _followed(context: Context) -> Iterator[tuple[CallEvent, str]]:
         for target in _names(event):
             if (_PROMISES.search(target.id) and not _filtered(event)) or _returned(context, event, target):
                 wanted[event] = f"`{target.id}`"
+        entry = _entry(event)
+        if entry is not None:
+            wanted[event] = f"`{ast.unparse(entry)}`"
         kept = _kept_by_callers(context, event)
         if kept is not None:
             wanted[event] = f"`{kept}`"
@@ -84,6 +87,18 @@ def _followed(context: Context) -> Iterator[tuple[CallEvent, str]]:
     if wanted:
         follow = {alias.node for alias in aliases_of(context, wanted) if alias.forward and not alias.told_apart}
         yield from ((event, kept) for event, kept in wanted.items() if event.node in follow)
+
+
+def _entry(event: CallEvent) -> ast.Subscript | None:
+    """Return the entry of a dict that gets a state, if its name or that of the dict promises a copy."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or _filtered(event):
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, ast.Subscript):
+        return None
+    words = [constant(target.slice), target.value.id if isinstance(target.value, ast.Name) else None]
+    return target if any(isinstance(one, str) and _PROMISES.search(one) for one in words) else None
 
 
 def _kept_by_callers(context: Context, event: CallEvent) -> str | None:
@@ -182,13 +197,13 @@ def _returned(context: Context, event: CallEvent, target: ast.Name) -> bool:
 
 def _kept(context: Context) -> Iterator[Finding]:
     """Yield the states that an attribute keeps and that another method puts back into the model."""
-    back = {
-        (cls, value.name)
-        for e, name in foreign(context, "update", everywhere=True)
-        if name == "flax.nnx.update"
-        for value in e.value.args[1:2]
-        if len(e.value.args) == 2 and isinstance(value, Attr) and (cls := _keeper(context, value, e.scope)) is not None
-    }
+    back: dict[tuple[ClassFacts, str], bool] = {}  # with whether the name, or the place, promises a copy
+    for e, name in foreign(context, "update", everywhere=True):
+        value = e.value.args[1] if name == "flax.nnx.update" and len(e.value.args) == 2 else None
+        if isinstance(value, Attr) and (cls := _keeper(context, value, e.scope)) is not None:
+            own = e.scope.function is not None and value.base is e.scope.function.self_param
+            promised = own or _PROMISES.search(value.name) is not None
+            back[cls, value.name] = promised or back.get((cls, value.name), False)
     if not back:
         return
     for event, name in foreign(context, "state", "split"):
@@ -198,6 +213,8 @@ def _kept(context: Context) -> Iterator[Finding]:
         if function is None or function in context.traced or function.owner is None:
             continue
         kept = next((t for t in _attributes(event) if (function.owner, t.attr) in back), None)
+        if kept is not None and not back[function.owner, kept.attr] and not _of_the_better(context, event, kept.attr):
+            continue
         model = event.node.args[0]
         if kept is None or not isinstance(model, ast.Name | ast.Attribute) or _of_copy(context, event):
             continue
@@ -248,10 +265,22 @@ def _keeper(context: Context, kept: Attr, scope: Scope) -> ClassFacts | None:
     function = scope.function
     if function is not None and kept.base is function.self_param:
         return function.owner
-    if not _PROMISES.search(kept.name):
-        return None
     found = {context.flow.classes.class_of(one) for one in context.sources.of(context.flow.here(kept.base, scope))}
     return found.pop() if len(found) == 1 else None
+
+
+def _of_the_better(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether an object keeps a state only where one number is less or greater than another, and nothing else."""
+    owner = event.scope.function.owner if event.scope.function is not None else None
+    stored = [of_display(value) for _, value in owner.stores.get(name, ())] if owner is not None else []
+    if any(value is not event.value and not (isinstance(value, Const) and value.value is None) for value in stored):
+        return False
+    return any(
+        isinstance(block, ast.If)
+        and arm == "body"
+        and any(isinstance(n, ast.Lt | ast.Gt | ast.LtE | ast.GtE) for n in ast.walk(block.test))
+        for block, arm in context.bodies.paths(event.scope).get(event.node, ())
+    )
 
 
 def _attributes(event: CallEvent) -> list[ast.Attribute]:

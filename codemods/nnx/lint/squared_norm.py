@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import argument, constant, one_of, operands
 from codemods.nnx.nodes import last_word
@@ -34,6 +35,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for function, names in Reach(context, places).functions():
         for event, square in places.get(function, ()):
             if square not in seen and mentions(event.node.args[0], names):
+                if _several(context, event, names) or beside_loss(context, function, event.node):
+                    continue
                 seen.add(square)
                 yield finding(
                     RULE.code,
@@ -42,6 +45,25 @@ def _check(context: Context) -> Iterator[Finding]:
                     "the gradient of the root within the norm is infinite where all is zero: that of its square is NaN",
                     "sum the squares instead: jnp.sum(x**2)",
                 )
+
+
+def _several(context: Context, event: CallEvent, names: set[str]) -> bool:
+    """Say whether a norm is that of what several functions of the project give, side by side or as a sum: all of these
+    are zero at once nowhere but where nothing is left to be found."""
+    given = written(context, event.node.args[0], event.scope)
+    terms = operands(given, ast.Add)
+    if isinstance(given, ast.Call) and last_word(given.func) in {"concatenate", "hstack", "array", "stack"}:
+        parts = given.args[0] if given.args else given
+        terms = parts.elts if isinstance(parts, ast.Tuple | ast.List) else terms
+    calls = [one for one in terms if isinstance(one, ast.Call) and mentions(one, names)]
+    functions = {last_word(one.func) for one in calls if _own(context, one, event)}
+    return len(functions) > 1 and len(calls) == len(terms)
+
+
+def _own(context: Context, call: ast.Call, event: CallEvent) -> bool:
+    """Say whether a call reaches a function of the project."""
+    value = event.scope.module.values.get(call)
+    return isinstance(value, Call) and bool(context.flow.calls.reached(context.flow.here(value, event.scope)))
 
 
 def _other(node: ast.Call) -> bool:

@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.polyak import misplaced_averages
 from codemods.nnx.nodes import last_word
@@ -111,7 +112,24 @@ def _updates(context: Context, event: CallEvent) -> bool:
     callee = event.value.callee
     if not isinstance(callee, Attr) or callee.name != "update" or len(event.value.args) < 2:
         return False
-    return Kind.TRANSFORM in kinds_of(context, callee.base, event.scope)
+    return Kind.TRANSFORM in kinds_of(context, callee.base, event.scope) and not _own_order(context, event)
+
+
+def _own_order(context: Context, event: CallEvent) -> bool:
+    """Say whether the transformation is made of an update of the project that takes the state elsewhere than second."""
+    assert isinstance(event.value.callee, Attr)
+    for made in context.sources.originals(context.flow.here(event.value.callee.base, event.scope)):
+        if not isinstance(made.value, Call) or last(context.flow.calls.callee_name(made)) not in _MADE:
+            continue
+        update = made.value.argument(1, "update")
+        for callee in context.flow.calls.callables(context.flow.with_value(made, update)) if update is not None else ():
+            params = list(callee.function.params)[len(callee.args) + int(callee.receiver is not None) :]
+            if any(_STATE.search(name) for name in params) and not any(_STATE.search(name) for name in params[1:2]):
+                return True
+    return False
+
+
+_MADE = frozenset({"GradientTransformation", "GradientTransformationExtraArgs"})
 
 
 def _swapped(context: Context, event: CallEvent) -> bool:

@@ -31,7 +31,7 @@ _WAITING = frozenset(
 
 def _check(context: Context) -> Iterator[Finding]:
     for one in context.shared(measured):
-        if not one.awaited and not _of_compiling(context, one.scope, one.node) and not _commented(one):
+        if not one.awaited and not _of_compiling(context, one) and not _commented(one):
             yield finding(
                 RULE.code,
                 one.scope,
@@ -161,17 +161,18 @@ _WITHOUT = pattern(r"exclud|without|after|already|post|w/o|\bno\b|\bnot\b|pre-?c
 _ENDS = pattern(r"[,;|\n]")
 
 
-def _of_compiling(context: Context, scope: Scope, node: ast.BinOp) -> bool:
+def _of_compiling(context: Context, one: Measured) -> bool:
     """Say whether a time is shown or kept as the one that compiling takes, which a call is over with."""
+    scope, node = one.scope, one.node
     targets = [
-        one
+        target
         for n in context.bodies.nodes(scope)
         if isinstance(n, ast.Assign) and any(part is node for part in ast.walk(n.value))
-        for one in n.targets
+        for target in n.targets
     ]
-    if any(_tells(last_word(one) if not isinstance(one, ast.Subscript) else ast.unparse(one)) for one in targets):
+    if any(_tells(last_word(at) if not isinstance(at, ast.Subscript) else ast.unparse(at)) for at in targets):
         return True
-    names = {one.id for one in targets if isinstance(one, ast.Name)}
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
     shown: list[str] = []
     for n in context.bodies.nodes(scope):
         if isinstance(n, ast.Call) and any(_shows(part, names, node) for part in (*n.args, *n.keywords)):
@@ -183,7 +184,21 @@ def _of_compiling(context: Context, scope: Scope, node: ast.BinOp) -> bool:
             shown += _beside(n.values, [isinstance(p, ast.FormattedValue) and _shows(p, names, node) for p in n.values])
         elif isinstance(n, ast.Call) and last_word(n.func) in {"print", "info", "debug"}:
             shown += _beside(n.args, [not isinstance(p, ast.JoinedStr) and _shows(p, names, node) for p in n.args])
-    return any(map(_tells, shown))
+    return any(map(_tells, shown)) or (
+        any(_OF_JIT.search(text.lower()) for text in shown) and _made_there(context, one)
+    )
+
+
+_OF_JIT = pattern(r"\bjit\b")
+
+
+def _made_there(context: Context, one: Measured) -> bool:
+    """Say whether what is measured is the first call of what ``jax.jit(f)(x)`` has made there."""
+    return any(
+        isinstance(event.node.func, ast.Call) and last_word(event.node.func.func) in {"jit", "pmap", "pjit"}
+        for event in context.bodies.calls.get(one.scope, ())
+        if one.start < event.node.lineno <= one.node.lineno
+    )
 
 
 def _shows(part: ast.AST, names: set[str], node: ast.BinOp) -> bool:

@@ -180,7 +180,7 @@ class Traced:
         if self._graded is None:
             self._graded = {}
             for root in self.gradients:
-                if root.function not in self.known:
+                if root.function not in self.known and root.function not in self._ruled:
                     self._graded.setdefault(root.function, Tracing(root.function, BATCHED)).roots.append(root)
             if self._graded:
                 self._spread_gradients(self._graded)
@@ -197,7 +197,7 @@ class Traced:
                     continue
                 for callee, frame in self._flow.calls.invoked(call):
                     called = callee.function
-                    if called in self.known or called.generator:
+                    if called in self.known or called.generator or called in self._ruled:
                         continue
                     if called not in graded:
                         graded[called] = Tracing(called, BATCHED)
@@ -231,6 +231,34 @@ class Traced:
                 yield Root(
                     callee.function, name, event.node, event.scope, static, event.node, partial=bool(callee.args)
                 )
+
+    @cached_property
+    def _ruled(self) -> frozenset[FunctionFacts]:
+        """The functions that have a derivative of their own: a gradient runs their rules, and these on plain values."""
+        found = {function for function in self._flow.project.functions() if has_rule(function)}
+        for event in self._flow.project.calls():
+            if last_word(event.node.func) in _RULED and event.value.args:
+                given = self._flow.here(event.value.args[0], event.scope)
+                found |= {callee.function for callee in self._flow.calls.callables(given)}
+        return frozenset(found)
+
+    def _skipped(self, callee: Callee) -> bool:
+        """Say whether only the rule of a function runs, since a gradient is taken of it, and that calls it no more."""
+        function = callee.function
+        if not callee.gradient or function not in self._ruled or function.owner is not None:
+            return False
+        rules = [
+            node for node in function.scope.module.source.of_type(ast.FunctionDef)
+            if any(last_word(one).startswith(("defjvp", "defvjp")) for one in node.decorator_list)
+            and any(isinstance(n, ast.Name) and n.id == function.name for one in node.decorator_list
+                    for n in ast.walk(one))
+        ]  # fmt: skip
+        return bool(rules) and not any(
+            isinstance(n, ast.Name) and n.id == function.name
+            for rule in rules
+            for statement in rule.body
+            for n in ast.walk(statement)
+        )
 
     def calls_of(self, root: Root) -> list[CallEvent]:
         """Return the calls of what a transform made of a function; those of the function itself do not count."""
@@ -434,6 +462,7 @@ class Traced:
             one
             for one in found
             if takes_named(one.function, dict(one.keywords)) and not in_other_arm(one.function, event, self._bodies)
+            if not self._skipped(one)
         ]
 
     def _abandoned(self, event: CallEvent) -> bool:
@@ -638,7 +667,7 @@ class Traced:
         reached = [
             (callee.function, frame)
             for callee, frame in flow.calls.invoked(call)
-            if not in_other_arm(callee.function, event, self._bodies)
+            if not in_other_arm(callee.function, event, self._bodies) and not self._skipped(callee)
         ]
         given, settled = ([], False) if reached else self._given(call, event.scope)
         one = len({function for function, _ in reached}) == 1
@@ -831,6 +860,20 @@ class Traced:
             tracing.level = level
             queue.append(function)
         return tracing
+
+
+def has_rule(function: FunctionFacts) -> bool:
+    """Say whether the decorators of a function say that it has a derivative of its own.
+
+    Args:
+        function: the function.
+    """
+    if isinstance(function.node, ast.Lambda):
+        return False
+    return any(last_word(n) in _RULED for decorator in function.node.decorator_list for n in ast.walk(decorator))
+
+
+_RULED = frozenset({"custom_vjp", "custom_jvp", "custom_gradient"})
 
 
 def free_params(callee: Callee) -> list[str]:

@@ -18,21 +18,26 @@ _TRAINING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax
 _DEPTH = 3  # callers of what changes it
 
 
-def trained_later(context: Context, owner: Value, event: CallEvent) -> bool:
+def trained_later(context: Context, owner: Value, event: CallEvent, *, anew: bool = False) -> bool:
     """Say whether a model is updated, or an optimizer made for it, after a call that compiles it, or between its calls.
 
     Args:
         context: the analysis.
         owner: the model, as a value of the scope of the call.
         event: the call.
+        anew: whether the call compiles each time it is reached, also for a model that was compiled before.
     """
     known = context.shared(_changes)
     own = _origins(context, context.flow.here(owner, event.scope))
     function = event.scope.function
     cls = function.owner if function is not None else None
     if cls is not None and "flax.nnx.Module" in context.flow.classes.mro(cls)[1]:  # an instance is, with what it holds
-        classes = {context.flow.classes.class_of(one) for one in known}
-        return bool(classes & {cls, *context.flow.classes.heirs(cls)})
+        family = {cls, *context.flow.classes.heirs(cls)}
+        changed = [one for one in known if context.flow.classes.class_of(one) in family]
+        if not anew or not _called_there(context, event):
+            return bool(changed)
+        behind = (pair for one in {*changed, *own} for pair in known.get(one, ()))
+        return any(_behind(context, event, node, scope, 0) for node, scope in behind)
     if any(_behind(context, event, node, scope, 0) for one in own for node, scope in known.get(one, ())):
         return True
     if function is None or not isinstance(owner, Attr) or owner.base is not function.self_param:
@@ -43,6 +48,20 @@ def trained_later(context: Context, owner: Value, event: CallEvent) -> bool:
     return not _compiled_again(event, function) and any(
         one is not None and one.name not in called and _same_class(one, function) for one in methods
     )
+
+
+def _called_there(context: Context, event: CallEvent) -> bool:
+    """Say whether compiled code is called in the body that makes it, and nothing else gets hold of it."""
+    calls = context.bodies.calls.get(event.scope, ())
+    if any(one.node.func is event.node for one in calls):
+        return True
+    statement = event.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
+    if not isinstance(target, ast.Name) or event.scope.function is None or len(getattr(statement, "targets", ())) != 1:
+        return False
+    called = {one.node.func for one in calls}
+    nodes = (n for n in ast.walk(event.scope.node) if isinstance(n, ast.Name) and n.id == target.id)
+    return all(n in called for n in nodes if isinstance(n.ctx, ast.Load))
 
 
 def _compiled_again(event: CallEvent, function: FunctionFacts) -> bool:

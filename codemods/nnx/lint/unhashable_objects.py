@@ -77,7 +77,10 @@ def hashless(context: Context, cls: ClassFacts) -> str:
     """
     if context.flow.fields.stores().get("__hash__"):
         return ""  # some class is given one later
-    for parent in context.flow.classes.mro(cls)[0]:
+    parents, foreign = context.flow.classes.mro(cls)
+    if any(name.startswith("flax.linen.") for name in foreign) and "__eq__" not in cls.scope.bindings:
+        return ""  # Linen gives each class of a module a hash, whatever its other bases are
+    for parent in parents:
         if "__hash__" in parent.scope.bindings:
             return ""
         options: dict[str | None, object] | None = None

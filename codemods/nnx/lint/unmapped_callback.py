@@ -102,11 +102,11 @@ class _Mapped:
                 self._pending.append((inner, frozenset(closed), root))
         for event in self._context.bodies.calls.get(function.scope, ()):
             given = [*event.node.args, *(k.value for k in event.node.keywords)]
-            if not any(_reads(one, mapped) for one in given):
+            if not any(reads(one, mapped) for one in given):
                 continue
             if event.node in self._callbacks:
                 behind = [*event.node.args[_RESULT:], *(k.value for k in event.node.keywords if k.arg not in _OPTIONS)]
-                if any(_reads(one, mapped) for one in behind):
+                if any(reads(one, mapped) for one in behind):
                     yield event
                 continue
             self._handed(event, given, mapped, root)
@@ -115,7 +115,7 @@ class _Mapped:
         """Note the functions that a call gives mapped arrays to."""
         flow = self._context.flow
         values = event.scope.module.values
-        mapping = {id(values[one]) for one in given if one in values and _reads(one, mapped)}
+        mapping = {id(values[one]) for one in given if one in values and reads(one, mapped)}
         call = flow.here(event.value, event.scope)
         for callee, frame in flow.calls.invoked(call):
             names = set()
@@ -138,7 +138,7 @@ class _Mapped:
                 names = {
                     name
                     for name, place in zip(params, places, strict=False)
-                    if place < len(event.node.args) and _reads(event.node.args[place], mapped)
+                    if place < len(event.node.args) and reads(event.node.args[place], mapped)
                 }
                 if names:
                     self._pending.append((body.function, frozenset(names), root))
@@ -170,13 +170,18 @@ def _spread(function: FunctionFacts, names: frozenset[str]) -> set[str]:
                 value, targets = node.iter, [node.target]
             else:
                 continue
-            if value is not None and _reads(value, found):
+            if value is not None and reads(value, found):
                 found |= {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
     return found
 
 
-def _reads(node: ast.AST, names: set[str]) -> bool:
-    """Say whether an expression is made of the numbers of a variable, not only of its shape or type."""
+def reads(node: ast.AST, names: set[str]) -> bool:
+    """Say whether an expression is made of the numbers of a variable, not only of its shape or type.
+
+    Args:
+        node: the expression.
+        names: the variables.
+    """
     waiting = [node]
     while waiting:
         one = waiting.pop()

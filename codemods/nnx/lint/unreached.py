@@ -41,4 +41,13 @@ def _unfinished(block: list[ast.stmt], place: int) -> bool:
     raised = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
     if last_word(raised) != "NotImplementedError":
         return False
-    return all(isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign) for one in block[:place])
+    return all(map(_prepares, block[:place]))
+
+
+def _prepares(statement: ast.stmt) -> bool:
+    """Say whether a statement only gives variables their values, on whatever condition, or is a docstring."""
+    if isinstance(statement, ast.If):
+        return all(map(_prepares, (*statement.body, *statement.orelse)))
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Pass)

@@ -6,17 +6,21 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import resolved, traced_bodies
+from codemods.nnx.lint.places import in_test, resolved, traced_bodies
+from codemods.nnx.lint.traced import Tracing
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const
 
 LONG = 64  # rounds; measured compile times become noticeable there
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for function, _ in traced_bodies(context):
+    for function, tracing in traced_bodies(context):
+        if _looked_at(context, tracing) or _measured(function):
+            continue
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.For):
                 count = rounds(context, node, function.scope)
@@ -28,6 +32,35 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"the loop is unrolled: its body is compiled {count} times",
                         "use jax.lax.fori_loop or jax.lax.scan (nnx.scan for functions of NNX objects)",
                     )
+
+
+def _looked_at(context: Context, tracing: Tracing) -> bool:
+    """Say whether what is compiled is only lowered, as where its code or the time to compile it is looked at."""
+    lowered = {
+        node.value
+        for root in tracing.roots
+        for node in root.scope.module.source.of_type(ast.Attribute)
+        if node.attr == "lower"
+    }
+    roots = [root for root in tracing.roots if root.transform == "jax.jit"]
+    return (
+        bool(roots)
+        and len(roots) == len(tracing.roots)
+        and all(root.node in lowered and not context.traced.calls_of(root) for root in roots)
+    )
+
+
+def _measured(function: FunctionFacts) -> bool:
+    """Say whether a function stands in a test of speed."""
+    scope: Scope | None = function.scope
+    names = []
+    while scope is not None:
+        names.append(scope.function.name if scope.function is not None else "")
+        scope = scope.parent
+    return in_test(function.scope) and any(_SPEED.search(name) for name in names)
+
+
+_SPEED = pattern(r"(^|_)(perf|performance|bench(mark)?|speed|compile_time)(_|$)")
 
 
 def rounds(context: Context, node: ast.For, scope: Scope) -> int:

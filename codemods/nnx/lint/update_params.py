@@ -81,10 +81,12 @@ def _alone(context: Context) -> Iterator[Finding]:
         if kinds not in ({Kind.TRANSFORM}, {Kind.OPTIMIZER}) or context.bodies.guarded(event.node, event.scope):
             continue
         missing = [
-            _lacking(context, s, given) for s in context.sources.originals(context.flow.here(callee.base, event.scope))
+            one
+            for source in context.sources.originals(context.flow.here(callee.base, event.scope))
+            for one in _lacking(context, source, given)
         ]
-        if missing and all(missing):
-            name, lacks = missing[0] or ("", ())
+        name, lacks = next((one for one in missing if one is not None), ("", ()))
+        if lacks and (all(missing) or not _given_elsewhere(context, lacks)):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -94,16 +96,26 @@ def _alone(context: Context) -> Iterator[Finding]:
             )
 
 
-def _lacking(context: Context, made: Bound, given: set[str | None]) -> tuple[str, tuple[str, ...]] | None:
-    """Return a part of a transformation, or of an optimizer's, with the names that it lacks."""
+def _given_elsewhere(context: Context, lacks: tuple[str, ...]) -> bool:
+    """Say whether some update is given what another one lacks: the transformation may choose between them."""
+    words = (word.arg for event in context.bodies.named("update") for word in event.node.keywords)
+    return any(word is None or word in lacks for word in words)
+
+
+def _lacking(context: Context, made: Bound, given: set[str | None]) -> Iterator[tuple[str, tuple[str, ...]] | None]:
+    """Yield the parts of what a transformation, or that of an optimizer, may be, with the names that they lack."""
     tx: Bound | None = made
     if context.flow.calls.callee_name(made) in {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"}:
         value = made.value.argument(1, "tx") if isinstance(made.value, Call) else None
         tx = context.flow.with_value(made, value) if value is not None else None
-    word = _needing(context, tx, 0, frozenset(_EXTRA)) if tx is not None else ""
-    name = next((full for full in _EXTRA if word and last(full) == word), "")
-    lacks = tuple(one for one in _EXTRA.get(name, ()) if one not in given)
-    return (name, lacks) if lacks else None
+    known = [*context.sources.originals(tx)] if tx is not None else []
+    if not known:
+        yield None
+    for one in known:
+        word = _needing(context, one, 0, frozenset(_EXTRA))
+        name = next((full for full in _EXTRA if word and last(full) == word), "")
+        lacks = tuple(part for part in _EXTRA.get(name, ()) if part not in given)
+        yield (name, lacks) if lacks else None
 
 
 def _needing(context: Context, bound: Bound, depth: int, needing: frozenset[str] = _NEEDING) -> str:

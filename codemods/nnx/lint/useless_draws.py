@@ -13,7 +13,7 @@ from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Class
+from codemods.nnx.values import Call, Class, Item, Value
 
 
 def overwritten(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]) -> bool:
@@ -111,6 +111,51 @@ def thrown_away(use: Use) -> bool:
     while isinstance(value, ast.Call) and value is not use.event.node and last_word(value.func) == "block_until_ready":
         value = value.args[0] if value.args else value.func.value if isinstance(value.func, ast.Attribute) else value
     return value is use.event.node
+
+
+def warms_up(use: Use) -> bool:
+    """Say whether all that is made with a key goes into a call whose result nobody takes, of a function that the text
+    calls again for its result: it is compiled beforehand.
+
+    Args:
+        use: a use of a key in an assignment.
+    """
+    if use.helper or not isinstance(use.event.statement, ast.Assign):
+        return False
+    values = use.event.scope.module.values
+    loads = [n for n in ast.walk(use.event.scope.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    calls = [n for n in ast.walk(use.event.scope.node) if isinstance(n, ast.Call)]
+    thrown = {n.value for n in ast.walk(use.event.scope.node) if isinstance(n, ast.Expr)}
+    pending, seen = [use.event.node], set[ast.AST]()
+    wasted: list[ast.Call] = []
+    while pending:
+        made = pending.pop()
+        if made in seen or len(seen) > _STEPS:
+            return False
+        seen.add(made)
+        readers = [n for n in loads if _made_by(values.get(n), made)]
+        if not readers:
+            return False
+        for reader in readers:
+            taking = next((one for one in calls if reader in (*one.args, *(k.value for k in one.keywords))), None)
+            if taking is None:
+                return False
+            if taking in thrown:
+                wasted.append(taking)
+            elif taking not in seen:
+                pending.append(taking)
+    again = {one.func.id for one in calls if one not in thrown and isinstance(one.func, ast.Name)}
+    return bool(wasted) and all(isinstance(one.func, ast.Name) and one.func.id in again for one in wasted)
+
+
+_STEPS = 8  # through how many calls what is made with a key is followed
+
+
+def _made_by(value: Value | None, call: ast.Call) -> bool:
+    """Say whether a value is what a call gives, or a part of it."""
+    while isinstance(value, Item):
+        value = value.base
+    return isinstance(value, Call) and value.node is call
 
 
 def forgotten(context: Context, use: Use) -> bool:

@@ -898,6 +898,30 @@ class Net(nnx.Module):
     "NNX847": Cases(
         bad=(
             """\
+last = jnp.arange(10)[11]  # NNX847
+print(last)
+""",
+            """\
+WINDOW = 4
+@jax.jit
+def sums(signal):
+    starts = jnp.arange(0, signal.shape[0], WINDOW)
+    def one(start):
+        return jax.lax.dynamic_slice(signal, (start,), (WINDOW,)).sum()  # NNX847
+    return jax.vmap(one)(starts)
+print(sums(jnp.arange(10.0)), sums(jnp.linspace(0.0, 1.0, 6)))
+""",
+            """\
+PAD = -1
+def padded(lists, width):
+    return jnp.array([row + [PAD] * (width - len(row)) for row in lists])
+@jax.jit
+def degrees(neighbours, weights):
+    total = jnp.zeros(weights.shape[0])
+    return total.at[neighbours].add(weights[:, None], mode="drop")  # NNX847
+print(degrees(padded([[1, 2], [2], [0]], 2), jnp.ones(3)))
+""",
+            """\
 CHUNK = 4
 def total(v):
     out = 0.0
@@ -1086,6 +1110,40 @@ y = run(Bag(4), np.append([0, 1], -np.ones(3, np.int32)))
 """,
         ),
         clean=(
+            """\
+print(jnp.arange(10)[11], jnp.arange(10).at[11].add(23))
+""",
+            """\
+WINDOW = 4
+@jax.jit
+def sums(signal):
+    starts = jnp.arange(0, signal.shape[0], WINDOW)
+    def one(start):
+        return jax.lax.dynamic_slice(signal, (start,), (WINDOW,)).sum()
+    return jax.vmap(one)(starts)
+print(sums(jnp.arange(12.0)), sums(jnp.linspace(0.0, 1.0, 8)))
+""",
+            """\
+PAD = 1_000
+def padded(lists, width):
+    return jnp.array([row + [PAD] * (width - len(row)) for row in lists])
+@jax.jit
+def degrees(neighbours, weights):
+    total = jnp.zeros(weights.shape[0])
+    return total.at[neighbours].add(weights[:, None], mode="drop")
+print(degrees(padded([[1, 2], [2], [0]], 2), jnp.ones(3)))
+""",
+            """\
+PAD = -1
+def padded(lists, width):
+    return jnp.array([row + [PAD] * (width - len(row)) for row in lists])
+@jax.jit
+def degrees(neighbours, weights):
+    total = jnp.zeros(neighbours.shape[0])
+    return total.at[neighbours].add(weights, mode="drop")
+neighbours = padded([[1, 2], [2], [0]], 2)
+print(degrees(neighbours, jnp.where(neighbours < 0, 0.0, 1.0)))
+""",
             """\
 def halves(v):
     return [jax.lax.dynamic_slice_in_dim(v, i, 5).mean() for i in range(0, len(v), 5)]

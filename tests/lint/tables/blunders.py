@@ -318,6 +318,14 @@ def f(x, h):
     ),
     "NNX975": Cases(
         bad=(
+            """\
+def attention(q, k, v, mask):
+    scores = jnp.einsum("bqd,bkd->bqk", q, k) / jnp.sqrt(q.shape[-1])
+    scores = jnp.where(mask, scores, -1e9)
+    return jax.nn.softmax(scores, axis=1) @ v  # NNX975
+q, k = jnp.ones((1, 3, 4)), jnp.ones((1, 5, 4))
+print(attention(q, k, jnp.ones((1, 5, 2)), jnp.arange(5) < 4))
+""",
             f"def attend(q, k, v):\n{_QK}"
             "    w = jax.nn.softmax(scores, axis=1)  # NNX975\n    return jnp.einsum('bqk,bkd->bqd', w, v)\n",
             """\
@@ -338,6 +346,19 @@ def attend(q, k, v):
             "print(attend(*[jnp.ones((2, 2, 3, 4))] * 3))\n",
         ),
         clean=(
+            """\
+def attention(q, k, v, mask):
+    scores = jnp.einsum("bqd,bkd->bqk", q, k) / jnp.sqrt(q.shape[-1])
+    scores = jnp.where(mask, scores, -1e9)
+    return jax.nn.softmax(scores, axis=2) @ v
+q, k = jnp.ones((1, 3, 4)), jnp.ones((1, 5, 4))
+print(attention(q, k, jnp.ones((1, 5, 2)), jnp.arange(5) < 4))
+""",
+            """\
+def attention(q, k, v):
+    return jax.nn.softmax(q @ k.T, axis=1) @ v
+print(attention(jnp.ones((3, 4)), jnp.ones((5, 4)), jnp.ones((5, 2))))
+""",
             """\
 def attend(q, k, v, mixing):
     w = jax.nn.softmax(jnp.einsum('bhid,bhjd->bhij', q, k), axis=-1)

@@ -138,6 +138,24 @@ CASES: dict[str, Cases] = {
     "NNX671": Cases(
         bad=(
             """\
+def loss(z):
+    return jnp.sum(jnp.abs(z - (1.0 + 2.0j)) ** 2)
+def descend(z, rate=0.1):
+    gradient = jax.jit(jax.grad(loss))
+    for _ in range(3):
+        z = z - rate * gradient(z)  # NNX671
+    return z
+print(descend(jnp.zeros(2, dtype=jnp.complex64)))
+""",
+            """\
+def loss(z, goal):
+    return jnp.abs(z - goal) ** 2
+steps = jax.vmap(jax.grad(loss))
+z, goal = jnp.zeros(2, dtype=jnp.complex64), jnp.array([1.0j, 2.0])
+for _ in range(3):
+    z -= 0.1 * steps(z, goal)  # NNX671
+""",
+            """\
 def loss(z, target):
     return jnp.sum(jnp.abs(z - target) ** 2)
 target = jnp.array([1.0 + 2.0j])
@@ -179,6 +197,26 @@ for _ in range(3):
 """,
         ),
         clean=(
+            """\
+def loss(z):
+    return jnp.sum(jnp.abs(z - (1.0 + 2.0j)) ** 2)
+def descend(z, rate=0.1):
+    gradient = jax.jit(jax.grad(loss))
+    for _ in range(3):
+        z = z - rate * gradient(z).conj()
+    return z
+print(descend(jnp.zeros(2, dtype=jnp.complex64)))
+""",
+            """\
+def loss(z):
+    return jnp.sum((z - 1.0) ** 2)
+def descend(z, rate=0.1):
+    gradient = jax.jit(jax.grad(loss))
+    for _ in range(3):
+        z = z - rate * gradient(z)
+    return z
+print(descend(jnp.zeros(2)))
+""",
             """\
 def loss(z, target):
     return jnp.sum(jnp.abs(z - target) ** 2)

@@ -433,6 +433,20 @@ counted = jax.vmap(jax.grad(lambda v, n: n * v), in_axes=(None, 0))(2.0, jnp.ara
     "NNX852": Cases(
         bad=(
             """\
+def epoch(policy: nnx.Linear, value: nnx.Linear, seen, returns):
+    advantage = returns - value(seen)
+    def critic_loss(value):
+        return jnp.mean(advantage**2)  # NNX852
+    return nnx.grad(critic_loss)(value)
+print(epoch(model, nnx.Linear(3, 3, rngs=nnx.Rngs(1)), x, x))
+""",
+            """\
+def critic_loss(critic, advantage):
+    return jnp.mean(advantage**2)  # NNX852
+critic = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+loss, grads = nnx.value_and_grad(critic_loss)(critic, x - critic(x))
+""",
+            """\
 def actor_loss(actor, critic, batch):
     action = actor(batch["state"])  # NNX852
     return -critic(batch["action"]).mean()
@@ -489,6 +503,26 @@ def step(model: nnx.Module, optimizer, y):
 """,
         ),
         clean=(
+            """\
+def critic_loss(critic, returns):
+    return jnp.mean((returns - critic(x)) ** 2)
+critic = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+loss, grads = nnx.value_and_grad(critic_loss)(critic, x)
+""",
+            """\
+def penalty(unused_model, v):
+    return jnp.mean(v**2)
+print(nnx.value_and_grad(penalty)(model, x)[0])
+""",
+            """\
+class Objective:
+    def loss(self, model, v):
+        raise NotImplementedError
+class Mean(Objective):
+    def loss(self, model, v):
+        return model(v).mean()
+print(nnx.value_and_grad(Mean().loss)(model, x)[0])
+""",
             """\
 def actor_loss(actor, critic, batch):
     action = actor(batch["state"])
@@ -860,6 +894,19 @@ keep = {path: leaf for path, leaf in flat if not isinstance(leaf, nnx.RngState)}
     "NNX872": Cases(
         bad=(
             """\
+def descend(operator, b):
+    return jax.lax.while_loop(  # NNX872
+        lambda v: jnp.sum((operator(v) - b) ** 2) > 1e-8, lambda v: v + 0.3 * (b - operator(v)), b
+    )
+def solved(matrix, b):
+    def operator(v):
+        return matrix @ v
+    def solve(operator, value):
+        return descend(operator, value)
+    return solve(operator, b)
+slope = jax.grad(lambda m, b: solved(m, b).sum(), (0, 1))
+""",
+            """\
 class Equilibrium(nnx.Module):
     def __init__(self, rngs):
         self.inner = nnx.Linear(3, 3, rngs=rngs)
@@ -899,6 +946,19 @@ slope = jax.value_and_grad(root)
             "slope = jax.grad(lambda v: jax.lax.while_loop(lambda c: c < 3, lambda c: c + v, 0.0))  # NNX872\n",
         ),
         clean=(
+            """\
+def descend(operator, b):
+    return jax.lax.while_loop(
+        lambda v: jnp.sum((operator(v) - b) ** 2) > 1e-8, lambda v: v + 0.3 * (b - operator(v)), b
+    )
+def solved(matrix, b):
+    def operator(v):
+        return matrix @ v
+    def solve(operator, value):
+        return descend(operator, value)
+    return jax.lax.custom_linear_solve(operator, b, solve=solve, transpose_solve=solve, symmetric=True)
+print(jax.grad(lambda m, b: solved(m, b).sum(), (0, 1))(jnp.eye(3), x))
+""",
             """\
 FORWARD, BACKWARD = 0, 1
 def grown(v, mode):
@@ -968,6 +1028,26 @@ for family in ("laguerre", "jacobi"):
     ),
     "NNX873": Cases(
         bad=(
+            """\
+@jax.custom_jvp
+def safe_log(v):
+    return jnp.log(jnp.maximum(v, 1e-12))
+@safe_log.defjvp
+def rule(primals, tangents):
+    (v,), (dv,) = primals, tangents
+    slope = dv / jnp.maximum(v, 1e-6)
+    return slope, safe_log(v)  # NNX873
+""",
+            """\
+@jax.custom_jvp
+def scaled(v, w):
+    return v * w
+@scaled.defjvp
+def rule(primals, tangents):
+    v, w = primals
+    dv, dw = tangents
+    return dv * w + v * dw, scaled(v, w)  # NNX873
+""",
             """\
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
 def weakened(v, factor):
@@ -1129,6 +1209,37 @@ same.defvjp(ahead, back)
 """,
         ),
         clean=(
+            """\
+@jax.custom_jvp
+def safe_log(v):
+    return jnp.log(jnp.maximum(v, 1e-12))
+@safe_log.defjvp
+def rule(primals, tangents):
+    (v,), (dv,) = primals, tangents
+    slope = dv / jnp.maximum(v, 1e-6)
+    return safe_log(v), slope
+print(jax.grad(safe_log)(2.0))
+""",
+            """\
+@jax.custom_jvp
+def halved(v):
+    return v
+@halved.defjvp
+def rule(primals, tangents):
+    y, dy = jax.jvp(lambda v: v * 1.0, primals, tangents)
+    return y, 0.5 * dy
+print(jax.grad(halved)(2.0))
+""",
+            """\
+@jax.custom_jvp
+def constant(v):
+    return v * 0 + 1.0
+@constant.defjvp
+def rule(primals, tangents):
+    (v,) = primals
+    return constant(v), jnp.zeros_like(v)
+print(jax.grad(constant)(2.0))
+""",
             """\
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
 def weakened(v, factor):

@@ -80,6 +80,342 @@ print(motion(load(3)))
 """
 
 CASES: dict[str, Cases] = {
+    "NNX676": Cases(
+        bad=(
+            """\
+def centre(rows):
+    rows -= rows.mean(axis=0)
+rows = jnp.arange(6.0).reshape(3, 2)
+centre(rows)  # NNX676
+print(rows.mean())
+""",
+            """\
+class Track:
+    def damp(self, speed, by):
+        factor = 1.0 - by
+        speed *= factor
+    def run(self, n):
+        speed = jnp.ones(3)
+        for _ in range(n):
+            self.damp(speed, by=0.1)  # NNX676
+        return speed
+print(Track().run(3))
+""",
+            """\
+def add(total, gradient):
+    total += gradient
+total = jnp.zeros(3)
+add(gradient=x, total=total)  # NNX676
+print(total)
+""",
+        ),
+        clean=(
+            """\
+def centre(rows):
+    rows -= rows.mean(axis=0)
+rows = np.arange(6.0).reshape(3, 2)
+centre(rows)
+print(rows.mean())
+""",
+            """\
+def centre(rows):
+    rows -= rows.mean(axis=0)
+    return rows
+rows = centre(jnp.arange(6.0).reshape(3, 2))
+print(rows.mean())
+""",
+            """\
+def show(rows):
+    rows -= rows.mean(axis=0)
+    print(rows)
+show(jnp.arange(6.0).reshape(3, 2))
+rows = jnp.ones(3)
+show(rows)
+""",
+            """\
+def extend(rows, more):
+    rows += more
+rows = [jnp.ones(3)]
+extend(rows, [x])
+print(rows)
+""",
+            """\
+class Sums:
+    def __init__(self):
+        self.total = jnp.zeros(3)
+    def add(self, value):
+        self.total += value
+sums = Sums()
+sums.add(x)
+print(sums.total)
+""",
+        ),
+    ),
+    "NNX675": Cases(
+        bad=(
+            """\
+def count(v):
+    return int(np.sum(np.asarray(v) > 0))
+@jax.jit
+def positive(v):
+    return jax.pure_callback(count, jax.ShapeDtypeStruct((), jnp.float32), v)  # NNX675
+""",
+            """\
+class Table:
+    def look(self, i):
+        return np.zeros((3, 1), np.float32)
+table = Table()
+def looked_up(i):
+    return jax.pure_callback(table.look, jax.ShapeDtypeStruct((3,), jnp.float32), i)  # NNX675
+""",
+            """\
+from jax.experimental import io_callback
+def save(v):
+    np.asarray(v)
+def step(v):
+    done = io_callback(save, jax.ShapeDtypeStruct((), jnp.bool_), v)  # NNX675
+    return v, done
+""",
+            """\
+def nearest(v):
+    return np.sqrt(2.0) * math.sqrt(3.0)
+def bin_of(v):
+    return jax.pure_callback(lambda w: math.sqrt(2.0), jax.ShapeDtypeStruct((), jnp.int32), v)  # NNX675
+""",
+            """\
+def flags(v):
+    return jax.pure_callback(lambda w: np.isnan(w), jax.ShapeDtypeStruct((3,), jnp.float32), v)  # NNX675
+""",
+        ),
+        clean=(
+            """\
+def count(v):
+    return np.int32(np.sum(np.asarray(v) > 0))
+@jax.jit
+def positive(v):
+    return jax.pure_callback(count, jax.ShapeDtypeStruct((), jnp.int32), v)
+print(positive(x))
+""",
+            """\
+def area(v):
+    grid = np.linspace(0.0, 1.0, 11)
+    return np.trapezoid(grid**2, grid)
+print(jax.jit(lambda v: jax.pure_callback(area, jax.ShapeDtypeStruct((), jnp.float32), v))(x))
+""",
+            """\
+def rows(v):
+    return np.stack([v, v])
+def both(v):
+    return jax.pure_callback(rows, jax.ShapeDtypeStruct((2, *v.shape), v.dtype), v, vmap_method="sequential")
+print(both(x))
+""",
+            """\
+from jax.experimental import io_callback
+def save(v):
+    print(np.asarray(v))
+io_callback(save, None, x)
+""",
+            """\
+def ordered(v):
+    return np.sort(v), np.argsort(v).astype(np.int32)
+like = (jax.ShapeDtypeStruct((3,), jnp.float32), jax.ShapeDtypeStruct((3,), jnp.int32))
+print(jax.pure_callback(ordered, like, x))
+""",
+            """\
+def flags(v):
+    return jax.pure_callback(lambda w: np.isnan(w), jax.ShapeDtypeStruct((3,), jnp.bool_), v)
+print(flags(x))
+""",
+            """\
+def shifted(v):
+    return v + 1
+def run(v):
+    return jax.pure_callback(shifted, jax.ShapeDtypeStruct(v.shape, jnp.float32), v, vmap_method="expand_dims")
+print(run(x), jax.vmap(run)(jnp.ones((2, 3))))
+""",
+        ),
+    ),
+    "NNX674": Cases(
+        bad=(
+            """\
+def report(value, limit):
+    jax.debug.print("above: {v} > {l}", v=value, l=limit)
+    return value
+def clipped(value, limit):
+    jax.lax.cond(value > limit, report, lambda v, l: v, value, limit)  # NNX674
+    return jnp.minimum(value, limit)
+print(jax.vmap(clipped, in_axes=(0, None))(x, 0.5))
+""",
+            """\
+seen = []
+def note(value):
+    jax.debug.callback(seen.append, value)
+def checked(v):
+    bad = jnp.any(v > 2)
+    jax.lax.cond(bad, lambda: note(v), lambda: None)  # NNX674
+    return v * 2
+@jax.jit
+def run(rows):
+    return jax.vmap(lambda row: checked(row))(rows)
+print(run(jnp.ones((2, 3))))
+""",
+            """\
+@jax.vmap
+def chosen(i, v):
+    def first(w):
+        jax.debug.print("first {}", w)
+        return w
+    return jax.lax.switch(i, [first, lambda w: 2 * w], v)  # NNX674
+print(chosen(jnp.array([0, 1, 1]), x))
+""",
+        ),
+        clean=(
+            """\
+def report(value):
+    jax.debug.print("above: {v}", v=value)
+    return value
+def clipped(value):
+    jax.lax.cond(value > 0.5, report, lambda v: v, value)
+    return jnp.minimum(value, 0.5)
+print(jax.lax.map(clipped, x))
+""",
+            """\
+def report(value):
+    jax.debug.print("step {v}", v=value)
+def run(value, step):
+    jax.lax.cond(step % 2 == 0, report, lambda v: None, value)
+    return value * 2
+print(jax.vmap(run, in_axes=(0, None))(x, 4))
+""",
+            """\
+def told(above, value):
+    if above:
+        print("above", value)
+def report(above, value):
+    jax.debug.callback(told, above, value)
+def clipped(value):
+    above = value > 0.5
+    jax.lax.cond(above, report, lambda a, v: None, above, value)
+    return jnp.minimum(value, 0.5)
+print(jax.vmap(clipped)(x))
+""",
+            """\
+def report(value):
+    jax.debug.print("mean {v}", v=value)
+def centred(value):
+    mean = jax.lax.pmean(value, "batch")
+    jax.lax.cond(mean > 0.5, report, lambda v: None, mean)
+    return value - mean
+print(jax.vmap(centred, axis_name="batch")(x))
+""",
+            """\
+def run(carry, _):
+    value, step = carry
+    jax.lax.cond(step % 2 == 0, lambda s: jax.debug.print("step {}", s), lambda s: None, step)
+    return (value + 1, step + 1), None
+print(jax.vmap(lambda v: jax.lax.scan(run, (v, 0), None, length=3)[0])(x))
+""",
+            """\
+def report(value):
+    jax.debug.print("value {v}", v=value)
+def run(value, loud=False):
+    jax.lax.cond(loud, report, lambda v: None, value)
+    return value * 2
+print(jax.vmap(run)(x), jax.vmap(lambda v: jnp.where(v > 1, v, 0))(x))
+""",
+        ),
+    ),
+    "NNX673": Cases(
+        bad=(
+            """\
+schedule = optax.cosine_decay_schedule(1e-3, 1000)
+tx = optax.inject_hyperparams(optax.adam)(learning_rate=schedule)
+state = tx.init(x)
+state.hyperparams["learning_rate"] = jnp.asarray(1e-4)  # NNX673
+""",
+            """\
+def make():
+    return optax.inject_hyperparams(optax.adamw)(optax.linear_schedule(0.1, 0.01, 100), weight_decay=lambda n: 0.1 / n)
+tx = make()
+def with_rate(state, rate):
+    state.hyperparams["learning_rate"] = rate  # NNX673
+    state.hyperparams["weight_decay"] *= 0.5  # NNX673
+    return state
+@jax.jit
+def step(params, state):
+    updates, state = tx.update(params, state, params)
+    return optax.apply_updates(params, updates), state
+params, state = x, tx.init(x)
+for epoch in range(3):
+    if epoch == 2:
+        state = with_rate(state, jnp.asarray(0.0))
+    params, state = step(params, state)
+""",
+            """\
+tx = optax.chain(
+    optax.clip_by_global_norm(1.0),
+    optax.inject_hyperparams(optax.sgd)(learning_rate=optax.exponential_decay(0.1, 10, 0.9)),
+)
+state = tx.init(x)
+state[1].hyperparams["learning_rate"] = jnp.asarray(0.01)  # NNX673
+""",
+            """\
+tx = optax.inject_hyperparams(optax.adam)(learning_rate=optax.cosine_decay_schedule(1e-3, 1000))
+injected = nnx.Optimizer(model, tx, wrt=nnx.Param)
+injected.opt_state.hyperparams["learning_rate"].value = jnp.asarray(1e-4)  # NNX673
+""",
+        ),
+        clean=(
+            """\
+tx = optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
+state = tx.init(x)
+state.hyperparams["learning_rate"] = jnp.asarray(1e-4)
+print(state.hyperparams)
+""",
+            """\
+schedule = optax.cosine_decay_schedule(1e-3, 1000)
+tx = optax.inject_hyperparams(optax.adamw)(learning_rate=schedule, weight_decay=0.1)
+state = tx.init(x)
+state.hyperparams["weight_decay"] = jnp.asarray(0.2)
+print(state.hyperparams["learning_rate"])
+""",
+            """\
+def make(rate):
+    return optax.inject_hyperparams(optax.sgd)(learning_rate=rate)
+tx = make(0.1)
+def with_rate(state, rate):
+    state.hyperparams["learning_rate"] = rate
+    return state
+state = with_rate(tx.init(x), jnp.asarray(0.01))
+other = make(optax.constant_schedule(0.1))
+print(state.hyperparams, other.init(x).hyperparams)
+""",
+            """\
+tx = optax.chain(
+    optax.scale_by_schedule(optax.linear_schedule(1.0, 0.1, 10)),
+    optax.inject_hyperparams(optax.sgd)(learning_rate=0.1),
+)
+state = tx.init(x)
+state[1].hyperparams["learning_rate"] = jnp.asarray(0.01)
+print(state[1].hyperparams)
+""",
+            """\
+tx = optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
+injected = nnx.Optimizer(model, tx, wrt=nnx.Param)
+injected.opt_state.hyperparams["learning_rate"].value = jnp.asarray(1e-4)
+print(injected.opt_state.hyperparams["learning_rate"].value)
+""",
+            """\
+settings = {"hyperparams": {"learning_rate": optax.constant_schedule(0.1)}}
+class Config:
+    def __init__(self):
+        self.hyperparams = {"learning_rate": optax.constant_schedule(0.1)}
+config = Config()
+config.hyperparams["learning_rate"] = 0.1
+print(config.hyperparams, optax.inject_hyperparams)
+""",
+        ),
+    ),
     "NNX720": Cases(
         bad=(
             "optimizer.zero_grad()  # NNX720\nmodel(x).sum().backward()  # NNX720\noptimizer.step()  # NNX720\n",
@@ -950,6 +1286,15 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
     ),
     "NNX994": Cases(
         bad=(
+            """\
+def filled(tree):
+    def f(leaf):
+        if leaf is None:
+            return -100.0
+        return jnp.max(leaf)
+    return jax.tree.map(f, tree)  # NNX994
+print(filled({"a": x, "b": None}))
+""",
             "rates = {'w': 2.0, 'b': None}\n"
             "out = jax.tree.map(lambda m, g: g if m is None else m * g, rates, {'w': x, 'b': x})  # NNX994\n",
             "def or_zero(state):\n    if state is None:\n        return 0.0\n    return state.sum()\n"
@@ -962,6 +1307,15 @@ print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 
             "def given(tree):\n    return jax.tree.map(lambda leaf: leaf is not None, tree)  # NNX994\n",
         ),
         clean=(
+            """\
+def largest(tree):
+    def f(leaf):
+        if leaf is None:
+            return -100.0
+        return jnp.max(leaf)
+    return jax.tree.reduce(lambda a, b: jnp.maximum(a, b), jax.tree.map(f, tree), -100.0)
+print(largest({"a": x, "b": None}))
+""",
             "rates = {'w': 2.0, 'b': None}\nout = jax.tree.map(lambda m, g: g if m is None else m * g, rates,\n"
             "                   {'w': x, 'b': x}, is_leaf=lambda leaf: leaf is None)\n",
             # None reaches the function from the further trees

@@ -688,6 +688,17 @@ ready(four)
     "NNX878": Cases(
         bad=(
             """\
+def ascent(rate):
+    def init_fn(params):
+        return jax.tree.map(jnp.zeros_like, params)
+    def update_fn(updates, state, params=None):
+        return jax.tree.map(lambda u: rate * u, updates), state
+    return optax.GradientTransformation(init_fn, update_fn)
+params = {"w": x}
+state = ascent(0.1).init(params)
+updates, state = ascent(0.1).update(params, params, state)  # NNX878
+""",
+            """\
 tx = optax.adamw(1e-3)
 def make(loss):
     @jax.jit
@@ -713,6 +724,18 @@ def step(params, opt_state, grads):
             "        return opt_state, updates\n",
         ),
         clean=(
+            """\
+def ascent(rate):
+    def init_fn(params):
+        return jax.tree.map(jnp.zeros_like, params)
+    def update_fn(multipliers, updates, state, params=None):
+        return jax.tree.map(lambda u: rate * u, updates), state
+    return optax.GradientTransformation(init_fn, update_fn)
+params = {"w": x}
+state = ascent(0.1).init(params)
+updates, state = ascent(0.1).update(params, params, state)
+print(optax.apply_updates(params, updates))
+""",
             """\
 tx = optax.adamw(1e-3)
 def step(carry, batch):

@@ -822,6 +822,10 @@ double = jax.tree.map(lambda a: a * 2, params)
     ),
     "NNX715": Cases(
         bad=(
+            """\
+from flax.training import checkpoints
+checkpoints.save_checkpoint(ckpt_dir="ckpts", target=nnx.state(model), step=0)  # NNX715
+""",
             "import orbax.checkpoint as ocp\n"
             "ocp.StandardCheckpointer().save('runs/last', nnx.state(model))  # NNX715\n",
             "import os\nimport orbax.checkpoint as ocp\n"
@@ -835,6 +839,12 @@ double = jax.tree.map(lambda a: a * 2, params)
             "    ocp.PyTreeCheckpointer().save(Path(folder) / name, {'a': x})  # NNX715\nsave('runs', 'last')\n",
         ),
         clean=(
+            """\
+import os
+from flax.training import checkpoints
+def saved(state, folder="ckpts"):
+    checkpoints.save_checkpoint(ckpt_dir=os.path.abspath(folder), target=state, step=0)
+""",
             _ORBAX + "ocp.PyTreeCheckpointer().save(os.path.join(root, 'last'), {'a': x})\n",
             _ORBAX + "folder = os.path.abspath(os.path.relpath(root))\n"
             "ocp.PyTreeCheckpointer().save(os.path.join(folder, 'last'), {'a': x})\n",

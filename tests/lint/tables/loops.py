@@ -279,6 +279,20 @@ jax.lax.scan(body, jnp.float32(1), x)
     "NNX865": Cases(
         bad=(
             """\
+def following(table, tokens):
+    return table[tokens]
+@jax.jit
+def generate(table, first):
+    out = jnp.full((first.shape[0], 8), -1)
+    def step(carry):
+        tokens, out, done, i = carry
+        tokens = jnp.argmax(following(table, tokens), axis=-1)
+        return tokens, out.at[:, i].set(tokens), done | (tokens == 0), i + 1  # NNX865
+    going = lambda carry: ~jnp.all(carry[2]) & (carry[3] < 8)
+    return jax.lax.while_loop(going, step, (first, out, False, 0))[1]
+print(generate(jnp.roll(jnp.eye(6), -1, axis=1), jnp.array([3, 5])))
+""",
+            """\
 class Sim:
     def __init__(self, dt):
         self.dt = dt
@@ -461,6 +475,21 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
 """,
         ),
         clean=(
+            """\
+def following(table, tokens):
+    return table[tokens]
+@jax.jit
+def generate(table, first):
+    out = jnp.full((first.shape[0], 8), -1)
+    def step(carry):
+        tokens, out, done, i = carry
+        tokens = jnp.argmax(following(table, tokens), axis=-1)
+        return tokens, out.at[:, i].set(tokens), done | (tokens == 0), i + 1
+    going = lambda carry: ~jnp.all(carry[2]) & (carry[3] < 8)
+    begun = (first, out, jnp.zeros(first.shape[0], dtype=bool), 0)
+    return jax.lax.while_loop(going, step, begun)[1]
+print(generate(jnp.roll(jnp.eye(6), -1, axis=1), jnp.array([3, 5])))
+""",
             """\
 def none(c, b):
     return jnp.zeros(c.shape[0]), jnp.array(False)
@@ -693,6 +722,12 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
     "NNX867": Cases(
         bad=(
             """\
+def applied(scale, v, n):
+    return v * scale * n
+mapped = jax.pmap(applied, in_axes=(None, 0, None, None))  # NNX867
+mapped(2.0, jnp.ones((1, 3)), 2)
+""",
+            """\
 mesh = jax.make_mesh((1,), ("data",))
 rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 @functools.partial(jax.jit, in_shardings=(rows,))  # NNX867
@@ -849,6 +884,22 @@ y = g(x, b=1.0)  # NNX867
             "def run(p, v):\n    return g(p, v)  # NNX867\nrun(make(3, 2), jnp.ones((4, 3)))\n",
         ),
         clean=(
+            """\
+def g(v):
+    return v * 3
+try:
+    print(h(1.0))
+except NameError:
+    print("not yet")
+h = jax.jit(jax.vmap(jax.grad(g)))
+print(h(x))
+""",
+            """\
+def applied(f, v, n):
+    return f(v) * n
+mapped = jax.pmap(applied, in_axes=(None, 0, None, None), static_broadcasted_argnums=(0, 2))
+print(mapped(jnp.sin, jnp.ones((1, 3)), 2))
+""",
             """\
 mesh = jax.make_mesh((1,), ("data",))
 rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())

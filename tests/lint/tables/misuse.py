@@ -59,6 +59,14 @@ print(prepare(key, jnp.arange(18.0).reshape(2, 3, 3)).shape)
 CASES = {
     "NNX836": Cases(
         bad=(
+            """\
+def make_ensemble(size, seed):
+    @nnx.vmap(out_axes=0, axis_size=size)
+    def create():
+        return nnx.Linear(3, 2, rngs=nnx.Rngs(seed))  # NNX836
+    return create()
+print(make_ensemble(3, 5).kernel.shape)
+""",
             _FLIPS.replace(
                 "random_flip)(jax.random.split(rng, 2), images)",
                 "random_flip, in_axes=(None, 0))(rng, images)  # NNX836",
@@ -172,6 +180,23 @@ def samples(v, key, n):
 """,
         ),
         clean=(
+            """\
+def make_ensemble(size, seed):
+    @nnx.split_rngs(splits=size)
+    @nnx.vmap(out_axes=0, axis_size=size)
+    def create(rngs):
+        return nnx.Linear(3, 2, rngs=rngs)
+    return create(nnx.Rngs(seed))
+print(make_ensemble(3, 5).kernel.shape)
+""",
+            """\
+def make_ensemble(seeds):
+    @nnx.vmap
+    def create(seed):
+        return nnx.Linear(3, 2, rngs=nnx.Rngs(seed))
+    return create(seeds)
+print(make_ensemble(jax.random.split(key, 3)).kernel.shape)
+""",
             _FLIPS,
             # of one scene
             _FLIPS.replace(
@@ -1183,6 +1208,13 @@ print(run(jnp.ones(3)))
     "NNX857": Cases(
         bad=(
             """\
+def f(v):
+    return v ** 3
+def scaled(v):
+    return 2 * f(v)
+g, value = jax.value_and_grad(scaled)(2.0)  # NNX857
+""",
+            """\
 class Tracker:
     def update(self, step, loss):
         self.last = step, loss
@@ -1206,6 +1238,16 @@ optimizer.update(model, a)  # NNX857
 """,
         ),
         clean=(
+            """\
+def f(v):
+    return v ** 3
+def slope(v):
+    return jax.grad(f)(v)
+g, curvature = jax.value_and_grad(jax.jacfwd(f))(2.0)
+grad, change = jax.value_and_grad(slope)(2.0)
+grads, seconds = jax.jit(jax.value_and_grad(lambda v: jax.grad(f)(v)))(2.0)
+print(g, curvature, grad, change, grads, seconds)
+""",
             """\
 class Tracker:
     def update(self, step, loss, count=1):
@@ -2300,6 +2342,11 @@ def loss(net, labels):
     "NNX870": Cases(
         bad=(
             """\
+def ratio(v, eps):
+    return jnp.where(eps > 0, v / eps, 0.0).sum()  # NNX870
+slope = jax.grad(ratio, (0, 1))
+""",
+            """\
 def shares(v, eps=1e-8):
     total = v.sum()
     return jnp.where(total > eps, v / total, 0.0).sum()  # NNX870
@@ -2401,6 +2448,14 @@ g = nnx.grad(lambda m: m.lengths(x).sum())(net)
 """,
         ),
         clean=(
+            """\
+def step(v, eps):
+    r = v / eps
+    return jnp.where(v < eps, 3 * r * r - 2 * r * r * r, 1.0).sum()
+def soft(v, eps=1e-3):
+    return jnp.where(jnp.abs(v) < eps, v * v / eps, jnp.abs(v)).sum()
+print(jax.grad(step, (0, 1))(x, 0.1), jax.grad(soft, (0, 1))(x, 1e-3))
+""",
             """\
 _FLOOR = 1e-25
 def size(volume, number, cut, scale):

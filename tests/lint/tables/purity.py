@@ -307,6 +307,38 @@ class Trainer:
     "NNX802": Cases(
         bad=(
             """\
+class Sampler(nnx.Module):
+    def __init__(self, rngs):
+        self.net = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.net(v)
+    def sample(self, v, n):
+        net = jax.jit(self.net)  # NNX802
+        for _ in range(n):
+            v = v - net(v)
+        return v
+sampler = Sampler(nnx.Rngs(0))
+trained = nnx.Optimizer(sampler, optax.sgd(0.1), wrt=nnx.Param)
+print(sampler.sample(x, 2))
+""",
+            """\
+class Sampler(nnx.Module):
+    def __init__(self, rngs):
+        self.net = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.net(v)
+    def learn(self, trained, v, n):
+        net = nnx.jit(self.net)  # NNX802
+        for _ in range(n):
+            v = v - net(v)
+            grads = nnx.grad(lambda m: m(v).sum())(self)
+            trained.update(self, grads)  # NNX904
+        return v
+sampler = Sampler(nnx.Rngs(0))
+trained = nnx.Optimizer(sampler, optax.sgd(0.1), wrt=nnx.Param)
+print(sampler.learn(trained, x, 2))
+""",
+            """\
 class Runner:
     def __init__(self):
         self.model = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
@@ -347,6 +379,21 @@ trainer = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
 """,
         ),
         clean=(
+            """\
+class Sampler(nnx.Module):
+    def __init__(self, rngs):
+        self.net = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.net(v)
+    def sample(self, v, n):
+        net = nnx.jit(self.net)
+        for _ in range(n):
+            v = v - net(v)
+        return v
+sampler = Sampler(nnx.Rngs(0))
+trained = nnx.Optimizer(sampler, optax.sgd(0.1), wrt=nnx.Param)
+print(sampler.sample(x, 2))
+""",
             """\
 class Runner:
     def __init__(self, seed):
@@ -582,6 +629,21 @@ y = main(x)
     ),
     "NNX804": Cases(
         bad=(
+            """\
+class Stored:
+    def __init__(self):
+        self.params = jnp.ones(3)
+    def generate(self, v):
+        return v * self.params
+def main():
+    held = Stored()
+    def generate_step(params, v):
+        held.params = params  # NNX804
+        return held.generate(v)
+    step = jax.jit(generate_step)
+    print(step(jnp.zeros(3), x))
+    return held.generate(x)
+""",
             "state = jax.random.key(1)\ndef drawn(shape):\n    global state\n"
             "    state, sub = jax.random.split(state)  # NNX804\n    return jax.random.normal(sub, shape)\n"
             "def forward(v):\n    return v @ drawn((3, 2))\njax.jit(forward)(x)\n",
@@ -680,6 +742,27 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+class Stored:
+    def __init__(self):
+        self.params = jnp.ones(3)
+    def __call__(self, v, params):
+        return v * params
+    def generate(self, v):
+        return v * self.params
+def main():
+    held = Stored()
+    start = held.params
+    def score(params, v):
+        return held(v, params=params).sum()
+    def generate_step(params, v):
+        held.params = params
+        return held.generate(v)
+    step = jax.jit(generate_step)
+    print(jax.jit(score)(start, x))
+    return step(jnp.zeros(3), x), step(jnp.ones(3), x)
+print(main())
+""",
             # the initializer runs while the flag is set
             _STORE + "state = jax.random.key(1)\ndef drawn(shape):\n    global state\n"
             "    state, sub = jax.random.split(state)\n    return jax.random.normal(sub, shape)\n" + _FORWARD,
@@ -1065,6 +1148,22 @@ def f(d, x):
     "NNX806": Cases(
         bad=(
             """\
+class Config:
+    values = None
+    @classmethod
+    def get(cls):
+        if cls.values is not None:
+            _load()
+        return cls.values
+def _load():
+    Config.at = time.time()  # NNX806
+@jax.jit
+def scaled(v):
+    Config.get()
+    return v * 2
+print(scaled(x), scaled(x))
+""",
+            """\
 class Source:
     def noise(self, v, key=None):
         if key is None:
@@ -1163,6 +1262,32 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def patient(v):
+    for attempt in range(3):
+        try:
+            return v * 2
+        except OSError:
+            time.sleep(random.uniform(0.1, 0.2))
+    return v
+print(patient(x))
+""",
+            """\
+class Config:
+    values = None
+    @classmethod
+    def get(cls):
+        if cls.values is None:
+            _load()
+        return cls.values
+def _load():
+    Config.values = {"rate": 0.5, "at": time.time()}
+@jax.jit
+def scaled(v):
+    return v * Config.get()["rate"]
+print(scaled(x), scaled(x))
+""",
             # the initializer runs while the flag is set
             _STORE + "def drawn(shape):\n    return np.random.normal(size=shape)\n" + _FORWARD,
             # a seed of another kind than those that callers give
@@ -2250,6 +2375,26 @@ jax.lax.scan(lambda c, v: (c, drop(v)), 0, jnp.ones((4, 3)))
     "NNX810": Cases(
         bad=(
             """\
+@jax.custom_vjp
+def noted(v):
+    return forward(v)[0]
+def forward(v):
+    history = np.zeros(3)
+    history[0] = v.sum()  # NNX810
+    return v.sum(), history
+noted.defvjp(forward, lambda kept, g: (g * jnp.ones(3),))
+print(jax.jit(noted)(x))
+""",
+            """\
+@jax.custom_jvp
+def sine(v):
+    return np.sin(v)  # NNX810
+@sine.defjvp
+def sine_rule(primals, tangents):
+    return sine(primals[0]), jnp.cos(primals[0]) * tangents[0]
+print(jax.vmap(jax.grad(sine))(x))
+""",
+            """\
 from contextlib import contextmanager
 class Timed:
     def __enter__(self):
@@ -2329,6 +2474,34 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+@jax.custom_jvp
+def product(a, b):
+    return np.sin(a) * b
+@product.defjvp
+def product_rule(primals, tangents):
+    a, b = primals
+    da, db = tangents
+    return jnp.sin(a) * b, jnp.cos(a) * b * da + jnp.sin(a) * db
+print(jax.grad(product)(1.0, 2.0))
+print(jax.vmap(jax.grad(product), (0, None))(x, 2.0))
+print(jax.jit(lambda v: jax.value_and_grad(product)(v, 2.0))(1.0))
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def simulate(steps, v):
+    return forward(steps, v)[0]
+def forward(steps, v):
+    history = np.zeros((steps, 3))
+    for i in range(steps):
+        history[i] = v * i
+        print(f"{float(v.sum()):.1f}")
+    return v.sum(), history
+def backward(steps, history, g):
+    return (g * jnp.asarray(history).sum(0),)
+simulate.defvjp(forward, backward)
+def loss(v):
+    return simulate(3, v)
+print(jax.value_and_grad(simulate, argnums=1)(3, x), jax.grad(loss)(x))
+""",
             """\
 from scipy.optimize import OptimizeResult
 class Bunch(dict):
@@ -2529,6 +2702,42 @@ def f(x):
     "NNX811": Cases(
         bad=(
             """\
+@jax.jit
+def train_step(model, optimizer, v):
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    optimizer.update(model, grads)
+    return loss, nnx.state((model, optimizer))
+def fit(batches):
+    total = 0.0
+    for batch in batches:
+        total += train_step(model, optimizer, batch)[0]  # NNX811
+    return total
+""",
+            """\
+@jax.jit
+def train_step(model, optimizer, v):
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    optimizer.update(model, grads)
+    return loss, nnx.state((model, optimizer))
+def fit(batches):
+    losses = []
+    for batch in batches:
+        loss, _ = train_step(model, optimizer, batch)  # NNX811
+        losses.append(loss)
+    return losses
+""",
+            """\
+@jax.jit
+def train_step(model, optimizer, v):
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    optimizer.update(model, grads)
+    return loss, model, optimizer
+def fit(model, optimizer, batches):
+    for batch in batches:
+        loss, new_model, new_optimizer = train_step(model, optimizer, batch)  # NNX811
+    return loss
+""",
+            """\
 class Net(nnx.Module):
     def __init__(self, rngs):
         self.fc = nnx.Linear(3, 1, rngs=rngs)
@@ -2604,6 +2813,55 @@ def step(state, x, n):
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def train_step(model, optimizer, v):
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    optimizer.update(model, grads)
+    return loss, nnx.state((model, optimizer))
+def fit(batches):
+    for batch in batches:
+        loss, state = train_step(model, optimizer, batch)
+        nnx.update((model, optimizer), state)
+    return loss
+fit([x])
+""",
+            """\
+@jax.jit
+def train_step(model, optimizer, v):
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    optimizer.update(model, grads)
+    return loss, model, optimizer
+def fit(model, optimizer, batches):
+    for batch in batches:
+        loss, model, optimizer = train_step(model, optimizer, batch)
+    return loss
+fit(model, optimizer, [x])
+""",
+            """\
+@jax.jit
+def train_step(model, optimizer, v):
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    optimizer.update(model, grads)
+    return loss, nnx.state((model, optimizer))
+def measure(batches):
+    start = time.perf_counter()
+    for batch in batches:
+        loss, _ = train_step(model, optimizer, batch)
+    loss.block_until_ready()
+    return time.perf_counter() - start
+""",
+            """\
+@jax.jit
+def train_step(model, optimizer, v):
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    optimizer.update(model, grads)
+    return loss, nnx.state((model, optimizer))
+loss, _ = train_step(model, optimizer, x)  # compiles it
+for batch in batches[:2]:
+    loss, state = train_step(model, optimizer, batch)
+    nnx.update((model, optimizer), state)
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
@@ -3567,6 +3825,48 @@ grads = jax.grad(lambda p: nnx.merge(graphdef, p, rest)(x).sum())(params)
     ),
     "NNX818": Cases(
         bad=(
+            """\
+@nnx.jit
+def train_step(model, optimizer, v):
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    optimizer.update(model, grads)
+    return loss
+def fit(batches):
+    best = {"loss": float("inf"), "state": None}
+    for batch in batches:
+        loss = train_step(model, optimizer, batch)  # NNX901
+        if loss < best["loss"]:
+            best["loss"] = loss
+            best["state"] = nnx.state(model)  # NNX818
+    nnx.update(model, best["state"])
+""",
+            """\
+class Stopper:
+    def __init__(self):
+        self.lowest, self.count = None, 0
+        self.weights = None
+    def step(self, loss, model):
+        if self.lowest is None or loss < self.lowest:
+            self.lowest, self.count = loss, 0
+            self.weights = nnx.state(model, nnx.Param)  # NNX818
+        else:
+            self.count += 1
+stopper = Stopper()
+stopper.step(1.0, model)
+nnx.update(model, stopper.weights)
+""",
+            """\
+class Keeper:
+    def __init__(self):
+        self.least, self.state = float("inf"), None
+    def offer(self, loss, model: nnx.Module):
+        if loss < self.least:
+            self.least = loss
+            self.state = nnx.state(model, nnx.Param)  # NNX818
+keeper = Keeper()
+keeper.offer(1.0, model)
+nnx.update(model, keeper.state)
+""",
             "best_state = nnx.state(model)  # NNX818\n",
             """\
 def train(model: nnx.Module):
@@ -3579,6 +3879,36 @@ backup = state(model)  # NNX818
 """,
         ),
         clean=(
+            """\
+def fit(v):
+    best = {"loss": float("inf"), "state": None}
+    best["state"] = nnx.clone(nnx.state(model))
+    optimizer.update(model, nnx.grad(lambda m: m(v).mean())(model))
+    nnx.update(model, best["state"])
+fit(x)
+""",
+            """\
+class Keeper:
+    def __init__(self):
+        self.least, self.state = float("inf"), None
+    def offer(self, loss, model: nnx.Module):
+        if loss < self.least:
+            self.least = loss
+            self.state = nnx.clone(nnx.state(model, nnx.Param))
+keeper = Keeper()
+keeper.offer(1.0, model)
+nnx.update(model, keeper.state)
+""",
+            """\
+class Holder:
+    def __init__(self, model: nnx.Module):
+        self.state = nnx.state(model)
+    def step(self, state):
+        self.state = jax.tree.map(lambda v: v * 2, state)
+holder = Holder(model)
+holder.step(holder.state)
+nnx.update(model, holder.state)
+""",
             "best_state = nnx.clone(nnx.state(model))\n",
             "state = nnx.state(model)\n",
             "best_state = jax.tree.map(jnp.copy, nnx.state(model))\n",

@@ -95,6 +95,129 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+from flax import linen
+net = linen.Dense(3)
+start = jax.random.uniform(key, (4, 3))
+first, second = jax.random.split(key)  # NNX830
+queries, _ = net.init_with_output(first, start)
+keys, _ = net.init_with_output(second, start)
+print(queries @ keys.T)
+start = jnp.ones(3)
+print(start)
+""",
+            """\
+inputs = jax.random.normal(key, (4, 3))
+params = [jax.random.normal(key, (2, 3)), jax.random.normal(key, (2,))]  # NNX830
+def layer(params, inputs):
+    return jax.nn.relu(inputs @ params[0].T) + params[1]
+out = layer(params, inputs)
+out.shape
+out = layer(params, inputs)
+""",
+            """\
+@jax.jit
+def update(state, draws):
+    return state + draws
+def fit(key, state):
+    first_key, optim_key = jax.random.split(key)
+    first = jax.random.normal(first_key, (3,))
+    draw_key, = jax.random.split(key, 1)  # NNX830
+    draws = jax.random.normal(draw_key, (3,))
+    state = update(state, draws)
+    for _ in range(3):
+        optim_key, draw_key = jax.random.split(optim_key)
+        state = update(state, jax.random.normal(draw_key, (3,)))
+    return first, state
+print(fit(key, x))
+""",
+            """\
+def prior(k, shape):
+    return jax.random.normal(k, shape)
+parts = jax.random.split(key, 2)
+start = prior(key, (3,))  # NNX830
+draw = lambda k: start + jax.random.normal(k, shape=start.shape)
+print(draw(parts[0]), draw(parts[1]))
+""",
+            """\
+def scaled(values):
+    return [value * 2 for value in values]
+def measured(n):
+    k = jax.random.key(3)
+    values = [jax.random.normal(k, (3,)) for _ in range(n)]  # NNX830
+    start = time.time()
+    done = scaled(values)
+    float(done[0][0])
+    print(time.time() - start)
+    return done
+print(measured(2))
+""",
+            """\
+def plot_performance(f, values):
+    return [f(*values) for _ in range(2)]
+def heart(a, b):
+    return a * b
+inputs = [jax.random.uniform(key, (4,)) * scale for scale in (0.1, 0.2)]  # NNX830
+plot_performance(heart, inputs)
+result = heart(*inputs)
+print(result)
+""",
+            """\
+from flax import linen
+class Sum(linen.Module):
+    @linen.compact
+    def __call__(self, tokens, sizes):
+        return linen.Embed(5, 4)(tokens).sum() + sizes.sum()
+net = Sum()
+tokens = jax.random.randint(key, (1, 3), 0, 5)
+sizes = jax.random.randint(key, (1, 2), 1, 4)  # NNX830
+variables = net.init(key, tokens, sizes)
+print(net.apply(variables, tokens, sizes))
+""",
+            """\
+if __name__ == "__main__":
+    k = jax.random.key(42)
+    places = jax.random.normal(k, (4, 3))
+    scale = jax.random.uniform(k, (4, 3))  # NNX830
+    def loss(m):
+        return ((m(places) - scale) ** 2).mean()
+    grads = nnx.grad(loss)(model)
+    optimizer.update(model, grads)
+""",
+            """\
+def act(k, seen):
+    return seen + jax.random.normal(k, (3,))
+def both(k, batch):
+    first = act(k, batch["obs"])
+    then = act(k, batch["next_obs"])  # NNX830
+    return first, then
+print(both(key, {"obs": x, "next_obs": x}))
+""",
+            """\
+def init_state(k, width):
+    first, second = jax.random.split(k)
+    return jax.random.normal(first, (width,)), jax.random.normal(second, (width,))
+def states(k, width):
+    small = init_state(k, width=2)
+    large = init_state(k, width=3)  # NNX830
+    return small, large
+print(states(key, 2))
+""",
+            """\
+for _ in range(3):
+    print(f"drawn: {jax.random.normal(key, (1,))}")  # NNX830
+""",
+            """\
+class Trainer:
+    def __init__(self, seed):
+        self.rng = jax.random.key(seed)
+    def train(self, epochs):
+        for epoch in range(epochs):
+            masks = jax.random.split(self.rng, epochs)  # NNX830
+            print(jax.random.bernoulli(masks[0], 0.5, (3,)))
+for seed in range(2):
+    Trainer(seed).train(2)
+""",
+            """\
 class World:
     def step(self, key, state):
         key, _ = jax.random.split(key)
@@ -419,6 +542,148 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+class Fit:
+    def __init__(self, scale):
+        self.scale, self.draws = scale, None
+    def run(self, key, count):
+        self.draws = self.scale * jax.random.normal(key, (count,))
+narrow = Fit(0.1)
+narrow.run(key=key, count=3)
+wide = Fit(10.0)
+wide.run(key=key, count=3)
+print(narrow.draws, wide.draws)
+""",
+            """\
+@jax.jit
+def update(state, draws):
+    return state + draws
+def fit(key, state):
+    first_key, optim_key = jax.random.split(key)
+    first = jax.random.normal(first_key, (3,))
+    draw_key, = jax.random.split(key, 1)
+    draws = jax.random.normal(draw_key, (3,))
+    update(state, draws)
+    for _ in range(3):
+        optim_key, draw_key = jax.random.split(optim_key)
+        state = update(state, jax.random.normal(draw_key, (3,)))
+    return first, state
+print(fit(key, x))
+""",
+            """\
+def prior(k, shape):
+    return jax.random.normal(k, shape)
+parts = jax.random.split(key, 2)
+start = prior(key, (3,))
+draw = lambda k: jax.random.normal(k, shape=start.shape)
+print(draw(parts[0]), draw(parts[1]))
+""",
+            """\
+def scaled(values):
+    return [value * 2 for value in values]
+def measured(n):
+    k = jax.random.key(3)
+    values = [jax.random.normal(k, (3,)) for _ in range(n)]
+    start = time.time()
+    done = scaled(values)
+    float(done[0][0])
+    return time.time() - start
+print(measured(2) >= 0)
+""",
+            """\
+def plot_performance(f, values):
+    return [f(*values) for _ in range(2)]
+def heart(a, b):
+    return a * b
+inputs = [jax.random.uniform(key, (4,)) * scale for scale in (0.1, 0.2)]
+inputs = jax.device_put(inputs, jax.devices()[0])
+heart(*inputs)
+plot_performance(heart, inputs)
+""",
+            """\
+from flax import linen
+class Sum(linen.Module):
+    @linen.compact
+    def __call__(self, tokens, sizes):
+        return linen.Embed(5, 4)(tokens).sum() + sizes.sum()
+net = Sum()
+tokens = jax.random.randint(key, (1, 3), 0, 5)
+sizes = jax.random.randint(key, (1, 2), 1, 4)
+variables = jax.jit(net.init)(key, tokens, sizes)
+tokens, sizes = jnp.arange(3), jnp.arange(2)
+print(net.apply(variables, tokens, sizes))
+""",
+            """\
+from flax import linen
+class Flow(linen.Module):
+    @linen.compact
+    def __call__(self, places, moment):
+        return linen.Dense(3)(places) * moment
+if __name__ == "__main__":
+    k = jax.random.key(42)
+    places = jax.random.normal(k, (4, 3))
+    moment = jax.random.uniform(k)
+    net = Flow()
+    variables = net.init(k, places, moment)
+    print(jax.jit(net.apply)(variables, places, moment).mean())
+""",
+            """\
+if __name__ == "__main__":
+    jax.config.update("jax_debug_infs", False)
+    k = jax.random.key(42)
+    places = jax.random.normal(k, (4, 3))
+    moment = jax.random.uniform(k)
+    turned = model(places[::-1]) * moment
+    assert jnp.allclose(turned, (model(places) * moment)[::-1])
+""",
+            """\
+def random_crop(k, images):
+    begin = jax.random.randint(k, (), 0, 2)
+    return jax.lax.dynamic_slice_in_dim(images, begin, 2)
+def augmented(k, batch):
+    seen = random_crop(k, batch["obs"])
+    then = random_crop(k, batch["next_obs"])
+    return seen, then
+print(augmented(key, {"obs": x, "next_obs": x}))
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    training: bool
+    @linen.compact
+    def __call__(self, v):
+        return linen.Dropout(0.5, deterministic=not self.training)(linen.Dense(2)(v))
+def init_state(net, k, v):
+    _, masks = jax.random.split(k)
+    return net.init({"params": k, "dropout": masks}, v)
+state = init_state(net=Net(training=True), k=key, v=x)
+judged = init_state(net=Net(training=False), k=key, v=batches[1])
+judged = state
+print(Net(training=False).apply(judged, x))
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v, train):
+        return linen.Dropout(0.5, deterministic=not train)(linen.Dense(3)(v))
+net = Net()
+state = net.init(key, x, train=False)
+def greedy(state, k, v):
+    k, masks = jax.random.split(k)
+    y = net.apply(state, v, train=False, rngs={"dropout": masks})
+    for _ in range(2):
+        k, masks = jax.random.split(k)
+        y = net.apply(state, y, train=False, rngs={"dropout": masks})
+    return y
+part, other = jax.random.split(key)
+for v in batches:
+    print(greedy(state, other, v))
+""",
+            """\
+for _ in range(3):
+    print(f"key: {key} -> {jax.random.normal(key, (1,))}")
+""",
             """\
 class World:
     def step(self, key, state):
@@ -1336,6 +1601,18 @@ else:
     "NNX832": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v, start=None):
+        if start is not None:
+            noise = start
+        else:
+            noise = jax.random.normal(jax.random.key(0), v.shape)  # NNX832
+        return self.out(v + noise)
+print(Net(nnx.Rngs(0))(x))
+""",
+            """\
 def noisy_loss(v):
     noise = jax.random.normal(jax.random.key(1), (3,))  # NNX832
     return ((v + noise) ** 2).sum()
@@ -1390,6 +1667,18 @@ def step(drop, x):
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v, encoder=None):
+        if encoder is not None:
+            seen = encoder.first(v)
+        else:
+            seen = jax.random.normal(jax.random.key(0), v.shape)
+        return self.out(seen)
+print(Net(nnx.Rngs(0))(x))
+""",
             """\
 class Lazy:
     def __init__(self):
@@ -1704,6 +1993,58 @@ print(noisy({"a": x, "b": x}, key))
     "NNX970": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+net = Net(nnx.Rngs(params=0, dropout=1))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+@jax.jit
+def train_step(net, opt, noise, v):
+    nnx.reseed(net, dropout=noise)  # NNX970
+    opt.update(net, nnx.grad(lambda m: m(v).mean())(net))
+    return nnx.state((net, opt))
+for batch in batches[:2]:
+    nnx.update((net, opt), train_step(net, opt, key, batch))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+net = Net(nnx.Rngs(params=0, dropout=1))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+@jax.jit
+def step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).mean())(net))
+    return nnx.state((net, opt))
+for batch in batches[:2]:
+    nnx.reseed(net, dropout=42)  # NNX970
+    nnx.update((net, opt), step(net, opt, batch))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+net = Net(nnx.Rngs(params=0, dropout=1))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+@jax.jit
+def step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).mean())(net))
+    return nnx.state((net, opt))
+seed = jax.random.key(5)
+for v in batches[:2]:
+    nnx.reseed(net, dropout=seed)  # NNX970
+    nnx.update((net, opt), step(net, opt, v))
+""",
+            """\
 w = jnp.ones(3)
 tx = optax.sgd(0.1)
 state = tx.init(w)
@@ -1777,6 +2118,79 @@ for step in range(3):
             "    return params\n",
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+net = Net(nnx.Rngs(params=0, dropout=1))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+@jax.jit
+def train_step(net, opt, noise, v):
+    nnx.reseed(net, dropout=noise)
+    opt.update(net, nnx.grad(lambda m: m(v).mean())(net))
+    return nnx.state((net, opt))
+for step in range(2):
+    nnx.update((net, opt), train_step(net, opt, jax.random.fold_in(key, step), x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+net = Net(nnx.Rngs(params=0, dropout=1))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+@jax.jit
+def step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).mean())(net))
+    return nnx.state((net, opt))
+for batch in batches[:2]:
+    key, noise = jax.random.split(key)
+    nnx.reseed(net, dropout=noise)
+    nnx.update((net, opt), step(net, opt, batch))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+net = Net(nnx.Rngs(params=0, dropout=1))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+@jax.jit
+def step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).mean())(net))
+    return nnx.state((net, opt))
+def drawn(net, v, noise):
+    nnx.reseed(net, dropout=noise)
+    return jnp.sum(net.drop(v))
+for batch in batches[:2]:
+    nnx.update((net, opt), step(net, opt, batch))
+    print(drawn(net, x, key))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+net = Net(nnx.Rngs(params=0, dropout=1))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+@jax.jit
+def step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).mean())(net))
+    return nnx.state((net, opt))
+for run in range(2):  # each run begins anew
+    nnx.reseed(net, dropout=3)
+    for batch in batches[:2]:
+        nnx.update((net, opt), step(net, opt, batch))
+""",
             """\
 w = jnp.ones(3)
 tx = optax.sgd(0.1)
@@ -1869,6 +2283,24 @@ slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
     ),
     "NNX971": Cases(
         bad=(
+            """\
+def joined(k, x, y):
+    first, second = jax.random.split(k)
+    i = jax.random.permutation(first, x.shape[0])
+    j = jax.random.permutation(second, y.shape[0])  # NNX971
+    return jnp.concatenate([x[i], y[j]], axis=1)
+print(joined(key, jnp.ones((4, 2)), jnp.ones((4, 1))))
+""",
+            """\
+def load(key, n=100):
+    xs = jax.random.normal(key, (n, 2))
+    ys = (xs.sum(axis=1) > 0).astype(jnp.int32)
+    return xs, ys
+def shuffled(key, xs, ys):
+    one, two = jax.random.split(key)
+    return jax.random.permutation(one, xs), jax.random.permutation(two, ys)  # NNX971
+print(shuffled(jax.random.key(1), *load(jax.random.key(0))))
+""",
             """\
 def minibatches(key, data, size):
     n = data["x"].shape[0]
@@ -2011,6 +2443,40 @@ xs, ys = shuffled(points, 3.0 * points, key)
 """,
         ),
         clean=(
+            """\
+def mixed(k, x, y):
+    first, second = jax.random.split(k)
+    i = jax.random.choice(first, x.shape[0], (x.shape[0] // 2,), replace=False)
+    j = jax.random.choice(second, y.shape[0], (y.shape[0] // 2,), replace=False)
+    return np.asarray(jnp.concatenate([x[i], y[j]], axis=0))
+print(mixed(key, jnp.ones((4, 2)), jnp.ones((6, 2))))
+""",
+            """\
+def mixed(x, y):
+    generator = np.random.default_rng(0)
+    x = generator.permutation(x)
+    y = generator.permutation(y)
+    return np.vstack([x, y])
+print(mixed(np.ones((4, 2)), np.ones((6, 2))))
+""",
+            """\
+def load(key, n=100):
+    xs = jax.random.normal(key, (n, 2))
+    ys = (xs.sum(axis=1) > 0).astype(jnp.int32)
+    return xs, ys
+def shuffled(key, xs, ys):
+    return jax.random.permutation(key, xs), jax.random.permutation(key, ys)
+print(shuffled(jax.random.key(1), *load(jax.random.key(0))))
+""",
+            """\
+def load(key, n=100):
+    one, two = jax.random.split(key)
+    return jax.random.uniform(one, (n,)), jax.random.uniform(two, (n,))
+def shuffled(key, xs, ys):
+    one, two = jax.random.split(key)
+    return jax.random.permutation(one, xs), jax.random.permutation(two, ys)
+print(shuffled(jax.random.key(1), *load(jax.random.key(0))))
+""",
             """\
 def shuffled(images, labels, key):
     first = jax.random.fold_in(key, 1)

@@ -52,9 +52,70 @@ def run():  # nnx.List is new in 0.12
         step(net)
 """
 
+_GIVEN_LESS = tuple(
+    f"tx = optax.{tx}\ndef step(p, s, g):\n    u, s = tx.update({given})  # NNX885\n"
+    "    return optax.apply_updates(p, u), s\n"
+    for given in ("g, s", "updates=g, state=s")
+    for tx in ("adamw(1e-3)", "lion(1e-3)", "chain(optax.clip(1.0), optax.add_decayed_weights(1e-4))")
+)
+_GIVEN_ALL = tuple(
+    f"tx = optax.{tx}\ndef step(p, s, g):\n    u, s = tx.update({given})\n    return optax.apply_updates(p, u), s\n"
+    for tx, given in (
+        ("adamw(1e-3)", "g, s, p"),
+        ("adam(1e-3)", "g, s"),
+        ("sgd(1e-3)", "g, s"),
+        ("lion(1e-3)", "g, s, p"),
+        ("lamb(1e-3)", "updates=g, state=s, params=p"),
+        ("lamb(1e-3)", "g, state=s, params=p"),
+        ("adam(1e-3)", "updates=g, state=s"),
+        ("adam(1e-3)", "g, state=s"),
+    )
+)
+_CHOSEN = """\
+def chosen(name):
+    if name == "lbfgs":
+        return optax.lbfgs()
+    return optax.adam(1e-3)
+"""
+
 CASES: dict[str, Cases] = {
     "NNX800": Cases(
         bad=(
+            """\
+@jax.jit
+def accuracy(logits, label):
+    return jnp.mean(jnp.argmax(logits) == label)  # NNX800
+print(accuracy(jnp.ones((4, 3)), jnp.zeros(4, int)))
+""",
+            """\
+def begun(key, features):
+    return {"kernel": 0.1 * jax.random.normal(key, (features, 1)), "bias": jnp.zeros((1,))}
+def logits(params, v):
+    return v @ params["kernel"] + params["bias"]
+def loss(params, v, labels):
+    return optax.sigmoid_binary_cross_entropy(logits(params, v), labels).mean()  # NNX800
+data = jax.random.normal(jax.random.key(0), (8, 3))
+labels = (data[:, 0] > 0).astype(jnp.float32)
+params, tx = begun(jax.random.key(1), 3), optax.adam(0.05)
+state = tx.init(params)
+for _ in range(2):
+    grads = jax.grad(loss)(params, data, labels)
+    updates, state = tx.update(grads, state)
+    params = optax.apply_updates(params, updates)
+""",
+            """\
+def begun(key, features):
+    return {"kernel": jax.random.normal(key, (features, 1)), "bias": jnp.zeros((1,))}
+def loss(params, v, goal):
+    made = v @ params["kernel"] + params["bias"]
+    return jnp.mean((made - goal) ** 2)  # NNX800
+data = jax.random.normal(jax.random.key(0), (8, 3))
+goal = data[:, 0] * 2
+params = begun(jax.random.key(1), 3)
+for _ in range(2):
+    grads = jax.grad(loss)(params, data, goal)
+    params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+""",
             """\
 def evaluate(logits, labels):
     predictions = logits.argmax()
@@ -209,6 +270,55 @@ def run(batch):
             "print(((one(data) - Returns(0.9).of(goal)) ** 2).mean())  # NNX800\n",
         ),
         clean=(
+            """\
+@partial(jnp.vectorize, signature="(c),()->()")
+def accuracy(logits, label):
+    return jnp.mean(jnp.argmax(logits) == label)
+print(accuracy(jnp.ones((4, 3)), jnp.zeros(4, int)))
+""",
+            """\
+def right(logits, label):
+    return jnp.mean(jnp.argmax(logits) == label)
+def accuracy(logits, labels):
+    return jax.vmap(right)(logits, labels).mean()
+print(accuracy(jnp.ones((4, 3)), jnp.zeros(4, int)))
+""",
+            """\
+def right(logits, label):
+    return jnp.mean(jnp.argmax(logits) == label)
+every = jnp.vectorize(right, signature="(c),()->()")
+print(every(jnp.ones((4, 3)), jnp.zeros(4, int)))
+""",
+            """\
+def begun(key, features):
+    return {"kernel": 0.1 * jax.random.normal(key, (features, 1)), "bias": jnp.zeros((1,))}
+def logits(params, v):
+    return (v @ params["kernel"] + params["bias"]).squeeze(-1)
+def loss(params, v, labels):
+    return optax.sigmoid_binary_cross_entropy(logits(params, v), labels).mean()
+data = jax.random.normal(jax.random.key(0), (8, 3))
+labels = (data[:, 0] > 0).astype(jnp.float32)
+params, tx = begun(jax.random.key(1), 3), optax.adam(0.05)
+state = tx.init(params)
+for _ in range(2):
+    grads = jax.grad(loss)(params, data, labels)
+    updates, state = tx.update(grads, state)
+    params = optax.apply_updates(params, updates)
+print(params)
+""",
+            """\
+def begun(key, features):
+    return {"kernel": jax.random.normal(key, (features,)), "wide": jnp.zeros((features, 1))}
+def loss(params, v, goal):
+    return jnp.mean((v @ params["kernel"] - goal) ** 2)
+data = jax.random.normal(jax.random.key(0), (8, 3))
+goal = data[:, 0] * 2
+params = begun(jax.random.key(1), 3)
+for _ in range(2):
+    grads = jax.grad(loss)(params, data, goal)
+    params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+print(params)
+""",
             # the last carry of a scan, columns that it stacks, and what many scans give
             _COLUMN + "total, running = jax.lax.scan(lambda c, r: (c + r, c + r), 0.0, goal)\n"
             "print(((one(data) - total) ** 2).mean(), ((one(data)[:, 0] - running) ** 2).mean())\n"
@@ -1047,25 +1157,49 @@ print(jax.grad(lambda c: robust(c, x, height))(2.0))
         ),
     ),
     "NNX885": Cases(
-        bad=tuple(
-            f"tx = optax.{tx}\ndef step(p, s, g):\n    u, s = tx.update({given})  # NNX885\n"
-            "    return optax.apply_updates(p, u), s\n"
-            for given in ("g, s", "updates=g, state=s")
-            for tx in ("adamw(1e-3)", "lion(1e-3)", "chain(optax.clip(1.0), optax.add_decayed_weights(1e-4))")
+        bad=(
+            *_GIVEN_LESS,
+            _CHOSEN
+            + """\
+opt = nnx.Optimizer(model, chosen("lbfgs"), wrt=nnx.Param)
+def step(m, o, v):
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(m)
+    o.update(m, grads)  # NNX885
+step(model, opt, x)
+""",
+            _CHOSEN
+            + """\
+def train(name, v):
+    opt = nnx.Optimizer(model, chosen(name), wrt=nnx.Param)
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    opt.update(model, grads)  # NNX885
+""",
         ),
-        clean=tuple(
-            f"tx = optax.{tx}\ndef step(p, s, g):\n    u, s = tx.update({given})\n"
-            "    return optax.apply_updates(p, u), s\n"
-            for tx, given in (
-                ("adamw(1e-3)", "g, s, p"),
-                ("adam(1e-3)", "g, s"),
-                ("sgd(1e-3)", "g, s"),
-                ("lion(1e-3)", "g, s, p"),
-                ("lamb(1e-3)", "updates=g, state=s, params=p"),
-                ("lamb(1e-3)", "g, state=s, params=p"),
-                ("adam(1e-3)", "updates=g, state=s"),
-                ("adam(1e-3)", "g, state=s"),
-            )
+        clean=(
+            *_GIVEN_ALL,
+            _CHOSEN
+            + """\
+def train(name, v):
+    opt = nnx.Optimizer(model, chosen(name), wrt=nnx.Param)
+    loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
+    if name == "lbfgs":
+        opt.update(model, grads, value=loss, grad=grads, value_fn=lambda p: loss)
+    else:
+        opt.update(model, grads)
+train("adam", x)
+""",
+            _CHOSEN.replace("optax.lbfgs()", "optax.lion(1e-3)")
+            + """\
+opt = nnx.Optimizer(model, chosen("lbfgs"), wrt=nnx.Param)
+opt.update(model, nnx.grad(lambda m: m(x).mean())(model))
+""",
+            _CHOSEN
+            + """\
+def train(name, v, **given):
+    opt = nnx.Optimizer(model, chosen(name), wrt=nnx.Param)
+    opt.update(model, nnx.grad(lambda m: m(v).mean())(model), **given)
+train("adam", x)
+""",
         ),
     ),
     "NNX886": Cases(
@@ -1155,6 +1289,20 @@ loss(jnp.ones((2, 3)), jnp.array([0, 2]))
     "NNX888": Cases(
         bad=(
             """\
+def spread(points):
+    return jnp.linalg.norm(points[:, None] - points[None, :], axis=-1).sum()  # NNX888
+class Orbit:
+    def run(self, points):
+        moved = points * 1.1
+        drift = spread(moved)
+        return moved, drift
+orbit = Orbit()
+def loss(points):
+    moved, drift = orbit.run(points)
+    return (moved ** 2).sum() + drift
+slope = jax.grad(loss)
+""",
+            """\
 def energy(points):
     square = ((points[:, None] - points) ** 2).sum(-1)
     return jnp.exp(-(square**0.5)).sum()  # NNX888
@@ -1167,6 +1315,22 @@ force = jax.grad(energy)
             ),
         ),
         clean=(
+            """\
+def spread(points):
+    return jnp.linalg.norm(points[:, None] - points[None, :], axis=-1).sum()
+class Orbit:
+    def run(self, points):
+        moved = points * 1.1
+        drift = spread(moved)
+        return moved, drift
+orbit = Orbit()
+def loss(points):
+    moved, _ = orbit.run(points)
+    return (moved ** 2).sum()
+def other(points):
+    return (orbit.run(points)[0] ** 2).sum()
+print(jax.grad(loss)(jnp.ones((4, 2))), jax.grad(other)(jnp.ones((4, 2))))
+""",
             """\
 def energy(points):
     square = ((points[:, None] - points) ** 2).sum(-1)

@@ -195,6 +195,18 @@ build(jnp.ones(3))
     "NNX903": Cases(
         bad=(
             """\
+def fit(state, total, size):
+    step = 0
+    while step < total:
+        n = min(size, total - step)
+        if n == size:
+            state = jax.jit(lambda state: state * 2)(state)  # NNX903
+        step += n
+    return state
+for batch in range(1000):
+    y = jax.jit(jax.vmap(jax.jit(jax.vmap(lambda v: v * 2))))(jnp.ones((2, 3)))  # NNX903
+""",
+            """\
 def make(rate):
     @jax.jit
     def step(v):
@@ -233,6 +245,22 @@ for batch in batches:
 """,
         ),
         clean=(
+            """\
+def fit(state, total, size):
+    step = 0
+    def run(state, n):
+        return jax.lax.fori_loop(0, n, lambda i, v: v * 0.9, state)
+    full = jax.jit(lambda state: run(state, size))
+    while step < total:
+        n = min(size, total - step)
+        if n == size:
+            state = full(state)
+        else:
+            state = jax.jit(lambda state, n=n: run(state, n))(state)
+        step += n
+    return state
+print(fit(x, 10, 4))
+""",
             """\
 for i in range(30):
     if i == 0:
@@ -348,6 +376,22 @@ for batch in batches:
     ),
     "NNX905": Cases(
         bad=(
+            """\
+def display(image):
+    print(image.shape)
+@jax.jit
+def step(v):
+    loss, grads = jax.value_and_grad(lambda w: (w**2).sum())(v)
+    return loss, v - grads
+def fit(v, n):
+    for i in range(n):
+        loss, v = step(v)
+        print(f"{loss:.4f}")  # NNX905
+        if i % 10 == 0:
+            display(v)
+    return v
+print(fit(x, 3))
+""",
             _PURE + "for batch in batches:\n    state, loss = step(state, batch)\n    print(loss)  # NNX905\n",
             _PURE + "for i in range(1000):\n    state, loss = step(state, x)\n    print(i, loss)  # NNX905\n",
             _PURE
@@ -421,6 +465,21 @@ for batch in batches:
 """,
         ),
         clean=(
+            """\
+def display(image):
+    print(image.shape)
+@jax.jit
+def step(v):
+    loss, grads = jax.value_and_grad(lambda w: (w**2).sum())(v)
+    return loss, v - grads
+def fit(v, n):
+    for _ in range(n):
+        loss, v = step(v)
+        print(f"{loss:.4f}")
+        display(np.asarray(v))
+    return v
+print(fit(x, 3))
+""",
             _PURE
             + """\
 for i, batch in enumerate(batches):
@@ -548,6 +607,14 @@ for i in range(3):
     ),
     "NNX907": Cases(
         bad=(
+            """\
+step = jax.jit(jnp.sin)
+step(x)
+start = time.time()
+y = step(x)
+end = time.time()
+print("time jit", end - start)  # NNX907
+""",
             """\
 f = jax.jit(lambda v: v @ v)
 f(x)
@@ -689,6 +756,12 @@ print(time.time() - begin)  # NNX907
 """,
         ),
         clean=(
+            """\
+start = time.time()
+y = jax.jit(jnp.sin)(x)
+end = time.time()
+print("time jit", end - start, y)
+""",
             """\
 def _block(tree):
     jax.tree.map(lambda leaf: getattr(leaf, "block_until_ready", lambda: None)(), tree)
@@ -1225,6 +1298,15 @@ for n in range(4):
     "NNX909": Cases(
         bad=(
             """\
+def large(v, w):
+    total = v + w
+    for i in range(200):  # NNX909
+        total = v + w + total
+    return total
+fast = jax.jit(large)
+print(fast.lower(x, x).as_text(), fast(x, x))
+""",
+            """\
 @jax.jit
 def f(x):
     for i in range(100):  # NNX909
@@ -1248,6 +1330,15 @@ def f(x, n):
 """,
         ),
         clean=(
+            """\
+def large(v, w):
+    total = v + w
+    for i in range(200):
+        total = v + w + total
+    return total
+lowered = jax.jit(large).lower(x, x)
+print(len(lowered.as_text()) > 1000)
+""",
             """\
 @jax.jit
 def f(x):

@@ -48,6 +48,31 @@ def parts(m: nnx.Module):
     "NNX820": Cases(
         bad=(
             """\
+@jax.jit
+def scaled(v, scale=None):
+    return v / (scale or 2.0)  # NNX820
+print(scaled(x), scaled(x, 3.0))
+""",
+            """\
+class Scaler:
+    def __init__(self, scale):
+        self.scale = scale
+    def apply(self, v, scale=None):
+        scale = scale or self.scale  # NNX820
+        return (v - v.mean()) / scale
+scaler = Scaler(2.0)
+normalise = jax.jit(lambda v, s: scaler.apply(v, s))
+print(normalise(x, None), normalise(x, jnp.float32(3.0)))
+""",
+            """\
+@jax.jit
+def shifted(v, shift=None):
+    if shift:  # NNX820
+        v = v + shift
+    return v
+print(shifted(x), shifted(x, shift=jnp.ones(())))
+""",
+            """\
 import contextlib
 class Timer:
     def __enter__(self):
@@ -179,6 +204,33 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+@partial(jax.jit, static_argnames="scale")
+def scaled(v, scale=None):
+    return v / (scale or 2.0)
+print(scaled(x), scaled(x, 3.0))
+""",
+            """\
+@jax.jit
+def scaled(v, scale=None):
+    return v / (scale or 2.0)
+print(scaled(x), scaled(x, None))
+""",
+            """\
+@jax.jit
+def weighted(v, options=None):
+    options = options or {}
+    return v * options.get("weight", 1.0)
+print(weighted(x), weighted(x, {"weight": 2.0}))
+""",
+            """\
+def scaled(v, scale=None):
+    return v / (scale or 2.0)
+@jax.jit
+def half(v):
+    return scaled(v)
+print(half(x), scaled(x, 3.0))
+""",
             """\
 import contextlib
 class Skipping:
@@ -1149,6 +1201,19 @@ def f(x, counts):
     "NNX826": Cases(
         bad=(
             """\
+from dataclasses import dataclass
+@dataclass
+class Sizes:
+    width: int = 3
+class Wide(Sizes):
+    def scaled(self, v):
+        return v * self.width
+@partial(jax.jit, static_argnums=0)
+def start(net, v):
+    return net.scaled(v)
+start(Wide(), x)  # NNX826
+""",
+            """\
 class Kernel:
     @partial(jax.jit, static_argnums=(0, 2))
     def old(self, a, sizes):
@@ -1293,6 +1358,21 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+from dataclasses import dataclass
+from flax import linen
+@dataclass
+class Sizes:
+    width: int = 3
+class Net(Sizes, linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        return linen.Dense(self.width)(v)
+@partial(jax.jit, static_argnums=0)
+def start(net, v):
+    return net.init(jax.random.key(0), v)
+start(Net(), x)
+""",
             """\
 class Kernel:
     def __init__(self):

@@ -638,6 +638,28 @@ y = highlight(np.zeros((2, 3), dtype=np.uint8))
     ),
     "NNX756": Cases(
         bad=(
+            """\
+from typing import NamedTuple
+class Sample(NamedTuple):
+    x: jax.Array
+    weight: float
+def score(sample):
+    return jnp.sum(sample.x) * sample.weight
+samples = [Sample(i * jnp.ones(3), 0.5) for i in range(4)]
+print(jax.vmap(score)(samples))  # NNX756
+""",
+            """\
+from typing import NamedTuple
+class Layer(NamedTuple):
+    w: jax.Array
+    b: jax.Array
+def apply(h, layer):
+    return jnp.tanh(h @ layer.w + layer.b), None
+layers = []
+for _ in range(3):
+    layers.append(Layer(jnp.eye(3), jnp.zeros(3)))
+print(jax.lax.scan(apply, x, layers))  # NNX756
+""",
             "def body(h, w):\n    return h @ w, None\ny = jax.lax.scan(body, x, [jnp.eye(3), jnp.eye(3)])  # NNX756\n",
             "rows = [jnp.ones(3) for _ in range(4)]\ny = jax.lax.map(lambda r: r * 2 - 1, rows)  # NNX756\n",
             "y = jax.vmap(lambda r: r * 2 - 1)([jnp.ones(3), jnp.ones(3)])  # NNX756\n",
@@ -657,6 +679,26 @@ y = jax.lax.scan(body, x, [w[...] for w in weights])  # NNX756
 """,
         ),
         clean=(
+            """\
+from typing import NamedTuple
+class Sample(NamedTuple):
+    x: jax.Array
+    weight: float
+def score(sample):
+    return jnp.sum(sample.x) * sample.weight
+samples = [Sample(i * jnp.ones(3), 0.5) for i in range(4)]
+stacked = jax.tree.map(lambda *parts: jnp.stack(parts), *samples)
+print(jax.vmap(score)(stacked), [score(one) for one in samples])
+""",
+            """\
+from typing import NamedTuple
+class Sample(NamedTuple):
+    x: jax.Array
+    y: jax.Array
+def first(samples):
+    return samples[0].x - samples.copy()[1].y
+print(jax.vmap(first)([Sample(x, x), Sample(2 * x, x)]))
+""",
             "def body(h, w):\n    return h @ w, None\ny = jax.lax.scan(body, x, jnp.stack([jnp.eye(3), jnp.eye(3)]))\n",
             "def body(h, ws):\n    a, b = ws\n    return h @ a + b, None\n"
             "y = jax.lax.scan(body, x, [jnp.ones((4, 3, 3)), jnp.ones((4, 3))])\n",
@@ -681,6 +723,19 @@ print(y)
     ),
     "NNX746": Cases(
         bad=(
+            """\
+LAYERS = {"hidden": (3, 8), "out": (8, 2)}
+def begun(key):
+    keys = dict(zip(LAYERS, jax.random.split(key, len(LAYERS))))
+    zeros = jax.tree.map(jnp.zeros, LAYERS)  # NNX746
+    return {name: zeros[name] + 0.1 * jax.random.normal(keys[name], LAYERS[name]) for name in LAYERS}
+print(begun(key))
+""",
+            """\
+sizes = {"hidden": (3, 8), "out": (8, 2)}
+made = jax.tree.map(lambda size: jnp.ones(size), sizes)  # NNX746
+print(made["hidden"].sum(axis=0))
+""",
             "shapes = {'w': (3, 4), 'b': (4,)}\nzeros = jax.tree.map(jnp.zeros, shapes)  # NNX746\n",
             "def shapes(n, m):\n    return {'in': {'w': (n, m), 'b': (m,)}, 'scale': ()}\n"
             "ones = jax.tree.map(lambda s: jnp.ones(s, jnp.float32), shapes(2, 3))  # NNX746\n",
@@ -693,6 +748,20 @@ print(y)
             "first = jax.tree_util.tree_map_with_path(rows, {'w': (3, 4), 'b': (4,)})  # NNX746\n",
         ),
         clean=(
+            """\
+LAYERS = {"hidden": (3, 8), "out": (8, 2)}
+def begun(key):
+    keys = dict(zip(LAYERS, jax.random.split(key, len(LAYERS))))
+    zeros = jax.tree.map(jnp.zeros, LAYERS, is_leaf=lambda node: isinstance(node, tuple))
+    return {name: zeros[name] + 0.1 * jax.random.normal(keys[name], LAYERS[name]) for name in LAYERS}
+print(begun(key))
+""",
+            """\
+sizes = {"lstm": (8, 8), "top": (4, 4)}
+states = jax.tree.map(jnp.zeros, sizes)
+c, h = states["lstm"]
+print(c + h, states["top"][0] + jnp.ones(4), len(states["top"]))
+""",
             "shapes = {'w': (3, 4), 'b': (4,)}\n"
             "zeros = jax.tree.map(jnp.zeros, shapes, is_leaf=lambda s: isinstance(s, tuple))\n",
             "zeros = {k: jnp.zeros(s) for k, s in {'w': (3, 4), 'b': (4,)}.items()}\n",
@@ -1795,12 +1864,30 @@ print(rounds(jnp.eye(3), jnp.arange(3), 2))
     ),
     "NNX768": Cases(
         bad=(
+            """\
+def bends(v):
+    return jnp.sin(v)
+def total(v):
+    return jnp.linalg.norm(bends(v) + v) ** 2  # NNX768
+slope = jax.grad(total)(x)
+""",
             "def loss(p):\n    return jnp.linalg.norm(p) ** 2  # NNX768\nprint(jax.grad(loss)(x))\n",
             "def loss(p):\n    n = optax.global_norm(p)\n    return 0.1 * n * n  # NNX768\nprint(jax.grad(loss)(x))\n",
             "def reg(p):\n    return sum(jnp.square(jnp.linalg.norm(v, axis=0)).sum() for v in p)  # NNX768\n"
             "def loss(p, y):\n    return reg(p) + y.sum()\nstep = jax.jit(jax.value_and_grad(loss))\n",
         ),
         clean=(
+            """\
+def bends(v):
+    return jnp.sin(v) + 2.0
+def lengths(v):
+    return v ** 2 + 1.0
+def total(v):
+    return jnp.linalg.norm(bends(v) + lengths(v)) ** 2
+def joined(v):
+    return jnp.linalg.norm(jnp.concatenate((bends(v), lengths(v)))) ** 2
+print(jax.grad(total)(x), jax.grad(joined)(x))
+""",
             "def loss(p):\n    return jnp.sum(p**2)\nprint(jax.grad(loss)(x))\n",
             "def loss(p, y):\n    return jnp.sum(p * y) / jnp.linalg.norm(y) ** 2\nprint(jax.grad(loss)(x, x))\n",
             "def size(p):\n    return jnp.linalg.norm(p) ** 2\nprint(size(x))\n",
@@ -2214,6 +2301,12 @@ print(losses(0.5, jnp.arange(6.0)))
     "NNX781": Cases(
         bad=(
             """\
+start = jnp.zeros(3)
+def set_platform(name):
+    jax.config.update("jax_platform_name", name)  # NNX781
+set_platform("cpu")
+""",
+            """\
 import os
 os.environ.update({"JAX_PLATFORM_NAME": "cpu", "HOME": "/tmp"})  # NNX781
 """,
@@ -2223,6 +2316,11 @@ os.environ.update({"JAX_PLATFORM_NAME": "cpu", "HOME": "/tmp"})  # NNX781
             "def main():\n    jax.config.update('jax_enable_x64', True)  # NNX781\n    return jnp.ones(3)\n",
         ),
         clean=(
+            """\
+start = jnp.zeros(3)
+def set_platform(name):
+    jax.config.update("jax_platform_name", name)
+""",
             """\
 import os
 os.environ.update({"XLA_FLAGS_OF_MINE": "1"}, HOME="/tmp")

@@ -1,0 +1,326 @@
+"""Flags that are passed on, streams and meshes that are set, and rounds that are counted."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_DROPS = """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+"""
+
+_PART = """\
+class Part(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v, train: bool = True):
+        return self.drop(self.fc(v), deterministic=not train)
+class Whole(nnx.Module):
+    def __init__(self, rngs):
+        self.first, self.second = Part(rngs), Part(rngs)
+"""
+
+_MESH = """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+"""
+
+_ADDED = """\
+w, tx = jnp.ones(3), optax.sgd(0.1)
+state = tx.init(w)
+gradient = jax.grad(lambda w, v: jnp.sum((w * v) ** 2))
+total = jnp.zeros(3)
+"""
+
+CASES = {
+    "NNX663": Cases(
+        bad=(
+            _DROPS + "net = Net(nnx.Rngs(0))\nnnx.reseed(net, dropout=key)  # NNX663\nprint(net(x))\n",
+            _DROPS + "net = Net(nnx.Rngs(default=1))\nnnx.reseed(net, dropout=1, noise=2)  # NNX663\nprint(net(x))\n",
+            _DROPS
+            + """\
+def make(seed):
+    return Net(nnx.Rngs(jax.random.key(seed)))
+def masks(seed):
+    net = make(0)
+    nnx.reseed(net, dropout=seed)  # NNX663
+    return net(x)
+print(masks(1), masks(2))
+""",
+        ),
+        clean=(
+            _DROPS + "net = Net(nnx.Rngs(0))\nnnx.reseed(net, default=key)\nprint(net(x))\n",
+            _DROPS + "net = Net(nnx.Rngs(params=0, dropout=1))\nnnx.reseed(net, dropout=key)\nprint(net(x))\n",
+            _DROPS + "net = Net(nnx.Rngs({'params': 0, 'dropout': 1}))\nnnx.reseed(net, dropout=key)\nprint(net(x))\n",
+            _DROPS
+            + "names = {'dropout': 1}\nnet = Net(nnx.Rngs(0, **names))\nnnx.reseed(net, dropout=key)\nprint(net(x))\n",
+            # streams of another model have the name
+            _DROPS + "one, two = Net(nnx.Rngs(0)), Net(nnx.Rngs(params=0, dropout=1))\n"
+            "for net in (one, two):\n    nnx.reseed(net, default=2, dropout=3)\n    print(net(x))\n",
+        ),
+    ),
+    "NNX664": Cases(
+        bad=(
+            """\
+from jax.sharding import Mesh, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+@jax.jit
+def f(tree):
+    return jax.lax.with_sharding_constraint(tree, {"w": P("data"), "b": P()})  # NNX664
+""",
+            _MESH + "@jax.jit\ndef f(v):\n    return jax.lax.with_sharding_constraint(v * 2, P('data'))  # NNX664\n",
+            _MESH
+            + """\
+from jax.lax import with_sharding_constraint as placed
+along = P("data", None)
+@nnx.jit
+def run(m, v):
+    return placed(m(v), along)  # NNX664
+v = jax.device_put(jnp.ones((2, 3)), NamedSharding(mesh, P("data", None)))
+""",
+            _MESH
+            + """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return jax.lax.with_sharding_constraint(self.fc(v), shardings=P(None, "data"))  # NNX664
+""",
+        ),
+        clean=(
+            """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+@jax.jit
+def f(tree):
+    return jax.lax.with_sharding_constraint(tree, {name: NamedSharding(mesh, P()) for name in tree})
+print(f({"w": x}))
+""",
+            _MESH + "@jax.jit\ndef f(v):\n"
+            "    return jax.lax.with_sharding_constraint(v * 2, NamedSharding(mesh, P('data')))\nprint(f(x[:2]))\n",
+            _MESH + "@jax.jit\ndef f(v):\n    return jax.lax.with_sharding_constraint(v * 2, P('data'))\n"
+            "with jax.set_mesh(mesh) if hasattr(jax, 'set_mesh') else mesh:\n    print(f(x[:2]))\n",
+            _MESH + "@jax.jit\ndef f(v):\n    return jax.lax.with_sharding_constraint(v * 2, P('data'))\n"
+            "with mesh:\n    print(f(x[:2]))\n",
+            # a library, whose users set a mesh
+            "from jax.sharding import PartitionSpec as P\n"
+            "def placed(v):\n    return jax.lax.with_sharding_constraint(v, P('data'))\n",
+            # only where there are several devices
+            _MESH + "def placed(v):\n    if jax.device_count() > 1000:\n"
+            "        v = jax.lax.with_sharding_constraint(v, P('data'))\n    return v\nprint(placed(x))\n",
+        ),
+    ),
+    "NNX665": Cases(
+        bad=(
+            _PART
+            + """\
+    def __call__(self, v, train: bool = True):
+        v = self.first(v, train=train)
+        return self.second(v)  # NNX665
+""",
+            _PART.replace("train: bool = True", "*, deterministic=False").replace("not train", "deterministic")
+            + """\
+    def encode(self, v, deterministic):
+        v = self.first(v)  # NNX665
+        return self.second(v, deterministic=deterministic)
+""",
+            _PART.replace("self.first, self.second = Part(rngs), Part(rngs)", "self.parts = nnx.List([Part(rngs)])")
+            + """\
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v, is_training=False):
+        for part in self.parts:
+            v = part(v)  # NNX665
+        return self.drop(v, deterministic=not is_training)
+""",
+            _PART.replace("bool = True", "bool = False")
+            + """\
+    def __call__(self, v, train: bool = False):
+        return self.second(self.first(v, train))  # NNX665
+""",
+        ),
+        clean=(
+            _PART
+            + """\
+    def __call__(self, v, train: bool = True):
+        return self.second(self.first(v, train=train), train)
+print(Whole(nnx.Rngs(0))(x, train=False))
+""",
+            _PART
+            + """\
+    def __call__(self, v, train: bool = True):
+        v = self.first(v, train=train)
+        return self.second(v) if train else self.second(v, train=False)
+print(Whole(nnx.Rngs(0))(x, train=False))
+""",
+            # a part that is kept as it was trained before
+            _PART.replace("first", "teacher").replace("bool = True", "bool = False")
+            + """\
+    def __call__(self, v, train: bool = False):
+        return self.second(self.teacher(v), train=train)
+print(Whole(nnx.Rngs(0))(x))
+""",
+            # nothing of it is passed on
+            _PART
+            + """\
+    def __call__(self, v, train: bool = True):
+        if train:
+            v = v + 1
+        return self.second(self.first(v))
+print(Whole(nnx.Rngs(0))(x).shape)
+""",
+            # whether an action is drawn, which says nothing of dropout
+            _PART.replace("first", "seen").replace("bool = True", "bool = False")
+            + """\
+        self.policy = nnx.Linear(3, 3, rngs=rngs)
+    def act(self, v, deterministic=False):
+        return self.choose(self.policy(self.seen(v)), deterministic)
+    def choose(self, logits, deterministic):
+        return jnp.argmax(logits) if deterministic else jax.random.categorical(jax.random.key(1), logits)
+print(Whole(nnx.Rngs(0)).act(x))
+""",
+            _PART
+            + """\
+    def __call__(self, v, **options):
+        return self.second(self.first(v, **options), **options)
+print(Whole(nnx.Rngs(0))(x, train=False))
+""",
+        ),
+    ),
+    "NNX666": Cases(
+        bad=(
+            """\
+w, tx = jnp.ones(3), optax.sgd(0.1)
+state = tx.init(w)
+gradient = jax.grad(lambda w, v: jnp.sum((w * v) ** 2))
+total, step = jnp.zeros(3), 0
+for v in batches:
+    total = total + gradient(w, v)
+    if step % 2 == 0:  # NNX666
+        updates, state = tx.update(total / 2, state)
+        w, total = optax.apply_updates(w, updates), jnp.zeros(3)
+    step += 1
+""",
+            """\
+w, tx = jnp.ones(3), optax.sgd(0.1)
+state = tx.init(w)
+gradient = jax.grad(lambda w, v: jnp.sum((w * v) ** 2))
+kept = []
+for i in range(8):
+    kept.append(gradient(w, x))
+    if i % 4 == 0:  # NNX666
+        updates, state = tx.update(sum(kept) / 4, state)
+        w = optax.apply_updates(w, updates)
+        kept.clear()
+""",
+            _ADDED
+            + """\
+for step, batch in enumerate(batches):
+    total = jax.tree.map(jnp.add, total, gradient(w, batch))
+    if step % 2 == 0:  # NNX666
+        updates, state = tx.update(total / 2, state)
+        w, total = optax.apply_updates(w, updates), jnp.zeros(3)
+""",
+            """\
+def fit(params, tx, grad_fn, batches, every):
+    state, total = tx.init(params), None
+    for i in range(len(batches)):
+        grads = grad_fn(params, batches[i])
+        total = grads if total is None else jax.tree.map(lambda a, b: a + b, total, grads)
+        if not i % every:  # NNX666
+            updates, state = tx.update(total, state, params)
+            params = optax.apply_updates(params, updates)
+            total = None
+    return params
+""",
+            """\
+w, velocity = jnp.ones(3), optax.sgd(0.1)
+state = velocity.init(w)
+summed = jnp.zeros(3)
+for n, v in enumerate(batches, start=0):
+    summed += jax.grad(lambda w: jnp.sum((w * v) ** 2))(w)
+    if n % 4 == 0:  # NNX666
+        updates, state = velocity.update(summed / 4, state)
+        w = optax.apply_updates(w, updates)
+        summed = jnp.zeros(3)
+""",
+        ),
+        clean=(
+            """\
+w, tx = jnp.ones(3), optax.sgd(0.1)
+state = tx.init(w)
+gradient = jax.grad(lambda w, v: jnp.sum((w * v) ** 2))
+total, step = jnp.zeros(3), 0
+for v in batches:
+    step += 1
+    total = total + gradient(w, v)
+    if step % 2 == 0:
+        updates, state = tx.update(total / 2, state)
+        w, total = optax.apply_updates(w, updates), jnp.zeros(3)
+""",
+            """\
+w, tx = jnp.ones(3), optax.sgd(0.1)
+state = tx.init(w)
+gradient = jax.grad(lambda w, v: jnp.sum((w * v) ** 2))
+total, step = jnp.zeros(3), 1
+for v in batches:
+    total = total + gradient(w, v)
+    if step % 2 == 0:
+        updates, state = tx.update(total / 2, state)
+        w, total = optax.apply_updates(w, updates), jnp.zeros(3)
+    step += 1
+""",
+            _ADDED
+            + """\
+for step, batch in enumerate(batches):
+    total = jax.tree.map(jnp.add, total, gradient(w, batch))
+    if (step + 1) % 2 == 0:
+        updates, state = tx.update(total / 2, state)
+        w, total = optax.apply_updates(w, updates), jnp.zeros(3)
+""",
+            _ADDED
+            + """\
+for step, batch in enumerate(batches, start=1):
+    total = jax.tree.map(jnp.add, total, gradient(w, batch))
+    if step % 2 == 0:
+        updates, state = tx.update(total / 2, state)
+        w, total = optax.apply_updates(w, updates), jnp.zeros(3)
+""",
+            # each batch is applied, and the losses of some are told together
+            """\
+w, summed = jnp.ones(3), 0.0
+tx = optax.sgd(0.1)
+state = tx.init(w)
+for step, v in enumerate(batches):
+    loss, g = jax.value_and_grad(lambda w: jnp.sum((w * v) ** 2))(w)
+    updates, state = tx.update(g, state)
+    w = optax.apply_updates(w, updates)
+    summed += loss
+    if step % 2 == 0:
+        print(summed)
+        summed = 0.0
+""",
+            # another network has a step at times
+            _ADDED
+            + """\
+for step, batch in enumerate(batches):
+    grads = gradient(w, batch)
+    if step % 2 == 0:
+        updates, state = tx.update(grads, state)
+        w, grads = optax.apply_updates(w, updates), None
+""",
+            _ADDED
+            + """\
+for step, batch in enumerate(batches):
+    total = jax.tree.map(jnp.add, total, gradient(w, batch))
+    if step % 2 == 1:
+        updates, state = tx.update(total / 2, state)
+        w, total = optax.apply_updates(w, updates), jnp.zeros(3)
+""",
+        ),
+    ),
+}
