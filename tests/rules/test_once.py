@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from codemods.nnx.options import Options
 from codemods.nnx.source import Source
 from tests.migration import look, migrate_text, options
 
@@ -48,3 +49,26 @@ def test_a_fix_for_all_goes_with_them() -> None:
     made = "".join(f"bridge.ToNNX(m{i}, rngs=nnx.Rngs(0)).lazy_init(x)\n" for i in range(5))
     text = migrate_text(HEAD + made, options("0.12"), unsafe=True)
     assert text.count(".lazy_init(x, rngs=nnx.Rngs(0))") == 5
+
+
+TIMED = """\
+import time
+
+import jax
+
+
+@jax.jit
+def step(x):
+    begin = time.time()
+    y = x * 2
+    middle = time.time()
+    z = y + 1
+    return z, middle - begin, time.perf_counter() - middle, time.time() - begin
+"""
+
+
+def test_a_clock_in_a_compiled_function_is_told_of_once() -> None:
+    found = [f for f in look(TIMED, Options(lint=True)).findings if f.code == "NNX806"]
+    source = Source("main.py", TIMED.encode())
+    assert [source.position(f.start)[0] for f in found] == [8, 12]
+    assert [source.position(place.start)[0] for place in found[0].related] == [10, 12]

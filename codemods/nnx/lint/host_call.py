@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -36,6 +36,7 @@ _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState",
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    clocks: dict[tuple[Scope, str], list[ast.AST]] = {}  # a body that is timed asks at many places, for one reason
     for event, name in traced_calls(context):
         if _reports(event.scope) or _once(event.scope) or _after_error(context, event):
             continue
@@ -77,7 +78,13 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if (function := function_of(event.scope)) is not None and while_initializing(context, function):
             continue
-        yield _found(event.scope, event.node, called)
+        if name.startswith("time."):
+            clocks.setdefault((event.scope, called), []).append(event.node)
+        else:
+            yield _found(event.scope, event.node, called)
+    for (scope, called), nodes in clocks.items():
+        nodes.sort(key=lambda node: getattr(node, "lineno", 0))
+        yield _found(scope, nodes[0], called, nodes[1:])
     for function, _ in traced_bodies(context):
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
@@ -448,7 +455,7 @@ def _kept_in(event: CallEvent, function: FunctionFacts, names: set[str]) -> bool
     return changed and all(n in within for n in reads if isinstance(n.ctx, ast.Load))
 
 
-def _found(scope: Scope, node: ast.AST, name: str) -> Finding:
+def _found(scope: Scope, node: ast.AST, name: str, others: Sequence[ast.AST] = ()) -> Finding:
     return finding(
         RULE.code,
         scope,
@@ -457,6 +464,7 @@ def _found(scope: Scope, node: ast.AST, name: str) -> Finding:
         "draw from a jax.random key or an nnx.Rngs"
         if "random" in name
         else "call it outside of the compiled function and pass the result in, or use jax.debug.callback",
+        related=[(other, "and here") for other in others],
     )
 
 
