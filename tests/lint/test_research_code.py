@@ -692,3 +692,64 @@ def test_code_of_pytorch() -> None:
     """Where a file trains with PyTorch and a name of it has become a module of NNX, streams are not what it lacks."""
     given = Options(origin="0.12", targets=("0.12",), lint=True)
     assert {(f.path, f.code) for f in look(PORTED, given).findings} == {("new.py", "NNX858")}
+
+
+BOTH = {
+    "sums.py": "import jax.numpy as jnp\n\n\ndef total(rows):\n    return jnp.sum(rows)\n",
+    "tensors.py": """\
+import torch
+from sums import total
+
+rows = torch.ones(3)
+
+
+def check():
+    total(rows).backward()
+""",
+    "arrays.py": """\
+import jax.numpy as jnp
+import torch
+from sums import total
+
+device = torch.device("cpu")
+rows = jnp.ones(3)
+
+
+def check():
+    total(rows).backward()
+""",
+}
+
+
+def test_file_of_pytorch() -> None:
+    """A file that knows PyTorch alone gives tensors to functions for both: these have the methods of PyTorch."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    assert {(f.path, f.code) for f in look(BOTH, given).findings} == {("arrays.py", "NNX720")}
+
+
+GRID = """\
+import jax
+import jax.numpy as jnp
+
+
+def cost(radius, rate, model, key):
+    return radius * rate + jax.random.normal(key)
+
+
+def total(key, model, grid, rates):
+    found = []
+    for radius in grid:
+        for rate in rates:
+            key, part = jax.random.split(key)
+            found.append(cost(radius, 1.0, model, rate, part))
+    return found
+"""
+
+
+def test_call_with_too_many_arguments() -> None:
+    """Where the places of the arguments are shifted, what comes to stand in the place of the key is none."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    assert "NNX830" not in {one.code for one in look(GRID, given).findings}
+    wrong = GRID.replace("cost(radius, 1.0, model, rate, part)", "cost(radius, rate, model, key)")
+    wrong = wrong.replace("key, part = jax.random.split(key)", "rate = 2 * rate")
+    assert "NNX830" in {one.code for one in look(wrong, given).findings}

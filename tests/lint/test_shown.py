@@ -336,3 +336,36 @@ def doubled(x):
 def test_prints_that_show_tracers(comment: str, call: str, failed: dict[int, str], found: bool) -> None:
     cells = (PRINTS.format(comment), call)
     assert ("NNX803" in codes(*cells, failed=failed)) is found
+
+
+LESSON = "import jax\n@jax.jit\ndef show(x, y):\n    print(y)\n    print(y >= 1.0){}\n{}\nshow(3, 2)\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "comment", "found"),
+    [
+        ("", "# These are abstract tracers: of them the shape is known alone.", False),
+        ("", "# a line", True),
+        ("\n    return x / y", "# These are abstract tracers.", True),
+    ],
+)
+def test_a_lesson_about_tracers(more: str, comment: str, found: bool) -> None:
+    assert ("NNX803" in codes("import jax\n", LESSON.format(more, comment))) is found
+
+
+MAPPED = """\
+import jax
+from functools import partial
+@partial(jax.jit, static_argnames=("steps",))
+def walked(start, speed, steps):
+    return start + speed * steps
+print(jax.vmap(walked, in_axes=(0, {}None))({}x, 0.5, [2]))
+"""
+
+
+def test_static_arguments_of_a_call_with_too_many_arguments() -> None:
+    """What is told of ``in_axes`` is the mistake: the static argument is none that is meant to be static."""
+    found = {one.code for one in look(MAPPED.format("None, ", "x, "), CHOSEN).findings}
+    assert "NNX867" in found
+    assert "NNX826" not in found
+    assert "NNX867" not in {one.code for one in look(MAPPED.format("None, ", ""), CHOSEN).findings}

@@ -100,6 +100,11 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def miscounted(context: Context) -> list[tuple[str, int]]:
+    """Return where this rule finds something: path, and the offset of its begin."""
+    return [(found.path, found.start) for found in _check(context)]
+
+
 def _of_unknown(context: Context) -> Iterator[Finding]:
     """Yield the calls of what ``vmap`` made of a function that is not known, with another number of arguments."""
     known = {root.node for root in context.traced.roots}

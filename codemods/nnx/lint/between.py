@@ -10,8 +10,9 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.syntax import Path, constant, inside
 from codemods.nnx.lint.traced import Root, function_of
+from codemods.nnx.nodes import last_word
 
 Place = tuple[Scope, ast.stmt | ast.expr]
 _CALLERS = 3  # how many callers up a call is followed
@@ -128,6 +129,7 @@ def stands_between(
         change: what changes there, or in what is called there.
     """
     paths = context.bodies.paths(scope)
+    calls = [call for call in calls if not uncompiled(paths.get(call, ()))]
     beside = [call for call in calls if not apart(paths.get(call, ()), paths.get(node, ()), scope.node)
               and not apart(paths.get(node, ()), paths.get(call, ()), scope.node)]  # fmt: skip
     before = [call for call in beside if call.lineno < node.lineno]
@@ -147,3 +149,17 @@ def stands_between(
         if not same or once or any(call.lineno < node.lineno for call in together):
             return True
     return False
+
+
+def uncompiled(path: Path) -> bool:
+    """Say whether a place stands in a block that turns compilation off.
+
+    Args:
+        path: the blocks around it.
+    """
+    return any(
+        isinstance(one := item.context_expr, ast.Call) and last_word(one.func) == "disable_jit" and not one.args
+        for block, _ in path
+        if isinstance(block, ast.With)
+        for item in block.items
+    )

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind as ObjectKind
+from codemods.nnx.lint.lax_control_flow import method_changes
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
@@ -48,11 +49,22 @@ def _check(context: Context) -> Iterator[Finding]:
         if what == "a bound method" and name in _REFUSING and context.options.target >= "0.12":
             message = f"`{text}` of a bound method is a ValueError on Flax 0.12"
             yield finding(RULE.code, event.scope, event.node, message, help)
+        elif _writes(context, value if what == "a module" else owner, method.removeprefix(".") or "__call__", event):
+            message = (
+                f"`{text}` of {what} whose call changes its Variables is a TraceContextError: they are no argument"
+            )
+            yield finding(RULE.code, event.scope, event.node, message, help)
         elif not (method and _reads_nothing(context, value, event)) and trained_later(
             context, owner, event, anew=name.startswith("flax.nnx.") or what == "a bound method"
         ):  # JAX keeps what it compiled of a module for the next jit of it
             message = f"`{text}` of {what} compiles the arrays in as constants, and the module changes later"
             yield finding(RULE.code, event.scope, event.node, message, help)
+
+
+def _writes(context: Context, owner: Value, method: str, event: CallEvent) -> bool:
+    """Say whether a method of a module of the project always gives a Variable of its own a new value."""
+    made = context.flow.resolve(context.flow.here(owner, event.scope))
+    return not context.bodies.guarded(event.node, event.scope) and method_changes(context, made, method)
 
 
 def _reads_nothing(context: Context, method: Value, event: CallEvent) -> bool:
@@ -105,7 +117,7 @@ RULE = Rule(
 In `nnx.jit(model.__call__)` the module is part of the function and not an argument: on Flax 0.10 and 0.11 the
 compiled code keeps the weights of its first call, on 0.12 a ValueError is raised. `jax.jit(model.__call__)`,
 `jax.jit(model)` and `nnx.jit(model)` keep them on every version, which the rule tells of where the model is trained
-or updated later.
+or updated later. Where the call changes a Variable of the module, as a counter does, it raises a TraceContextError.
 """,
     kind=Kind.LINT,
     safety=None,

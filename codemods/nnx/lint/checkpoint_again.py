@@ -63,7 +63,14 @@ def _managed(context: Context) -> Iterator[CallEvent]:
         loop = event.loops[-1] if event.loops else None
         if isinstance(loop, ast.For | ast.While):
             if not any(isinstance(one.value, Call) and inside(one.value.node, loop) for one in sources):
-                yield event
+                if not _another(event, loop):
+                    yield event
+
+
+def _another(event: CallEvent, loop: ast.For | ast.While) -> bool:
+    """Say whether each round of a loop saves with another manager: ``managers[name].save(step, ...)``."""
+    bound = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(receiver(event)))
 
 
 def _fixed(path: ast.expr, event: CallEvent, loop: ast.AST) -> bool:

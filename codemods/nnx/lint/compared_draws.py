@@ -118,6 +118,9 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
     if _only_asked(context, one) or _only_asked(context, two):
         return True
     scope = two.event.scope
+    timed = [loop for loop in two.event.loops if isinstance(loop, ast.For) and loop not in one.event.loops]
+    if in_script(scope) and any(_sizes(loop, two) and not _learns_in(loop) for loop in timed):
+        return True  # each size is timed with the same numbers
     if _in_self_test(context, one) and _in_self_test(context, two):
         return True
     if one.helper and two.helper:
@@ -259,6 +262,8 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
         return True
     if isinstance(loop, ast.For) and (_of_settings(context, use, loop) or _of_arguments(use, loop)):
         return True
+    if isinstance(loop, ast.For) and (_of_methods(loop) or _of_grid(use, loop) or _scaled(use, loop)):
+        return True
     if in_script(use.event.scope) and any(_RESTORING.search(last_word(n.func).lower()) for n in _calls(loop)):
         return True  # the same for each checkpoint
     if use.helper and _SET_ASIDE.search(last_word(use.node).lower()) and _now_and_then(context, use):
@@ -315,6 +320,62 @@ def _of_arguments(use: Use, loop: ast.For) -> bool:
     return any(names_in(loop.target) & names_in(given) for given in _given(use) if given is not use.node)
 
 
+_METHODS = pattern(r"(^|_)(methods|algorithms|algos|samplers|solvers|baselines|strategies|integrators|estimators)$")
+
+
+def _of_methods(loop: ast.For) -> bool:
+    """Say whether a loop goes through methods that are compared, and calls each, or a method of it."""
+    if not isinstance(loop.target, ast.Name) or not _METHODS.search(last_word(loop.iter).lower()):
+        return False
+    called = (call.func for part in loop.body for call in _calls(part))
+    runs = {last_word(func.value) if isinstance(func, ast.Attribute) else last_word(func) for func in called}
+    return loop.target.id in runs
+
+
+_GRIDS = frozenset({"arange", "linspace", "logspace", "geomspace"})
+
+
+def _of_grid(use: Use, loop: ast.For) -> bool:
+    """Say whether a script goes through a grid of numbers that are no counts, hands each to the call with the key, and
+    only collects what comes of it."""
+    made = loop.iter
+    if not use.helper or not in_script(use.event.scope) or not isinstance(loop.target, ast.Name):
+        return False
+    if not isinstance(made, ast.Call) or last_word(made.func) not in _GRIDS or len(made.args) < 2:
+        return False
+    if last_word(made.func) == "arange" and not any(type(constant(one)) is float for one in made.args):
+        return False
+    if any(_LEARNT.search(last_word(call.func).lower()) for part in loop.body for call in _calls(part)):
+        return False
+    given = any(loop.target.id in names_in(one) for one in _given(use) if one is not use.node)
+    return given and any(last_word(call.func) == "append" for part in loop.body for call in _calls(part))
+
+
+_PICTURES = pattern(r"(^|_)(img|image|images|fig|figure|plot|imshow|picture)(_|$)")
+
+
+def _scaled(use: Use, loop: ast.For) -> bool:
+    """Say whether the numbers are scaled by what the loop goes through, and what comes of them is shown or saved as a
+    picture each time: pictures of the same noise can be compared. Where rounds go on with it, that is a mistake."""
+    statement = use.event.statement
+    if use.helper or not isinstance(loop.target, ast.Name) or not isinstance(statement, ast.Assign):
+        return False
+    products = (n for n in ast.walk(statement.value) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult))
+    pairs = ((n.left, n.right) for n in products)
+    if not any(
+        use.event.node in pair and any(isinstance(n, ast.Name) and n.id == loop.target.id for n in pair)
+        for pair in pairs
+    ):
+        return False
+    stored = {
+        n.id for part in loop.body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    carried = stored & {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+    return not carried and any(
+        _PICTURES.search(last_word(call.func).lower()) for part in loop.body for call in _calls(part)
+    )
+
+
 _PREDICTING = pattern(r"(^|_)(predict\w*|infer\w*|encode\w*|embed\w*)(_|$)")
 
 
@@ -364,6 +425,11 @@ def _sizes(loop: ast.For | ast.comprehension, use: Use) -> bool:
 
 
 _TIMING = pattern(r"time|perf_counter|timeit|block_until_ready|_*(time|timeit|measure|bench\w*)_\w+")
+
+
+def _learns_in(loop: ast.For) -> bool:
+    """Say whether a loop trains something."""
+    return any(_LEARNT_BY.search(last_word(call.func).lower()) and not _sets(call) for call in _calls(loop))
 
 
 def _measured(scope: Scope) -> bool:

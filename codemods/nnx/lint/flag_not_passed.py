@@ -20,13 +20,42 @@ _FLAGS = TRAINING | EVALUATION
 # parts of such names are left in one mode on purpose
 _FROZEN = pattern(r"(?i)frozen|freeze|teacher|target|pretrain|backbone|ema|momentum|reference|prior|init|aux|eval|test")
 
+_OF_FLAGS = pattern(r"(?i)bool|\bany\b|\bint\b|array|scalar|literal")  # what a flag is annotated as
+_OTHER_SETS = frozenset({"val", "valid", "validation", "test", "dev", "x_val", "X_val"})
+_OVER_DATA = frozenset({"len", "iter", "next", "zip", "enumerate", "list", "tqdm", "sorted", "reversed"})
+
 
 def _check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
         for function in module.functions if any(module.source.mentions(one.encode()) for one in _FLAGS) else ():
             flags = _FLAGS & set(function.params)
             if len(flags) == 1 and function.owner is not None and not in_test(function.scope):
-                yield from _of_method(context, function, next(iter(flags)))
+                flag = next(iter(flags))
+                if not _of_data(context, function, flag):
+                    yield from _of_method(context, function, flag)
+
+
+def _of_data(context: Context, function: FunctionFacts, flag: str) -> bool:
+    """Say whether a parameter of such a name is a data set: by its annotation or default, by what is done with it, or
+    by the other data sets beside it."""
+    note, default = function.annotations.get(flag), function.defaults.get(flag)
+    if note is not None and not _OF_FLAGS.search(ast.unparse(note)):
+        return True
+    if isinstance(default, Const) and default.value is not None and type(default.value) not in {bool, int}:
+        return True
+    if _OTHER_SETS & set(function.params) and flag in {"train", "training"} and not isinstance(default, Const):
+        return True
+    for node in context.bodies.nodes(function.scope):
+        taken: list[ast.expr] = []
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            taken = [node.value]
+        elif isinstance(node, ast.For | ast.comprehension):
+            taken = [node.iter]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _OVER_DATA:
+            taken = node.args
+        if any(isinstance(one, ast.Name) and one.id == flag for one in taken):
+            return True
+    return False
 
 
 def _of_method(context: Context, function: FunctionFacts, flag: str) -> Iterator[Finding]:

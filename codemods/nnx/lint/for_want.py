@@ -25,9 +25,9 @@ def for_want(context: Context, function: FunctionFacts, node: ast.Attribute) -> 
     wanted = {
         block.test.left.id
         for block, arm in context.bodies.paths(function.scope).get(node, ())
-        if isinstance(block, ast.If) and arm == "body"
+        if isinstance(block, ast.If | ast.IfExp)
         if isinstance(block.test, ast.Compare) and isinstance(block.test.left, ast.Name)
-        if len(block.test.ops) == 1 and isinstance(block.test.ops[0], ast.Is)
+        if len(block.test.ops) == 1 and isinstance(block.test.ops[0], ast.Is if arm == "body" else ast.IsNot)
         if isinstance(one := block.test.comparators[0], ast.Constant) and one.value is None
         if block.test.left.id in function.params
     }

@@ -162,7 +162,8 @@ def _of_torch(context: Context, scope: Scope) -> bool:
     """Say whether a body computes with PyTorch itself, so that not all of its tensors are arrays of JAX."""
     if not scope.module.source.mentions(b"torch"):
         return False
-    return "torch" in context.bodies.names(scope)
+    data = scope.module.source.data  # a file of PyTorch alone, of a project with both
+    return "torch" in context.bodies.names(scope) or not any(word in data for word in (b"jax", b"jnp", b"flax", b"nnx"))
 
 
 def _known_so(event: AttrEvent) -> bool:

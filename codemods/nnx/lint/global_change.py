@@ -16,6 +16,7 @@ from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.traced import Tracing
 from codemods.nnx.lint.while_initializing import while_initializing
+from codemods.nnx.lint.within_one_run import within_one_run
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rule import Example, Kind, Rule
@@ -195,6 +196,8 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             if _inner(function, target.value) or context.taint.never(node, function.scope):
                 continue
             if not tainted and _of_no_matter(context, node, target, function):
+                continue
+            if isinstance(node, ast.Assign) and not _own(node, target) and within_one_run(context, target, function):
                 continue
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))

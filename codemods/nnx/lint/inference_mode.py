@@ -18,7 +18,7 @@ from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Free, Param
 
 _EVALUATES = pattern(
-    r"(^|_)(eval|evaluate|evaluation|validate|validation|valid|val|predict|prediction|predictions|infer|inference|"
+    r"(^|_)(eval|evaluate|evaluation|validate|validation|valid|val|pred|predict|prediction|predictions|infer|inference|"
     r"generate|accuracy)(_|$)|^test(_(step|epoch|loop|model|accuracy|loss|set|batch|one_epoch))?$"
 )
 _ON_PURPOSE = pattern(r"dropout|(^|_)mc(_|$)|monte|uncertain|bayes|stochastic|noise|train", re.I)

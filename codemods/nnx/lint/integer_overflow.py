@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from codemods.nnx.context import Context
@@ -13,13 +14,14 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import keyword, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Free, Param, Unknown
+from codemods.nnx.values import Call, Const, Free, Function, Param, Unknown, Value
 
 _LARGEST = 2**31 - 1
 _LONGEST = 300_000  # elements that are counted through
 _DEPTH = 12
+_CALLS = 20  # of one function that are looked at
 _POWER = 2**200  # powers are not computed beyond that
 _Integers = int | list[int]
 _RUNNING: dict[str, Callable[[int, int], int]] = {
@@ -31,6 +33,21 @@ _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
 _GROWING = frozenset({*_RUNNING, "power", "square"})
 # what is done with numbers that may well wrap around
 _WRAPPING = (ast.BitXor, ast.BitAnd, ast.BitOr, ast.Mod, ast.RShift, ast.LShift)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an expression stands, and what one call of the function around it gives.
+
+    Attributes:
+        scope: the body.
+        given: the integers that a call gives for parameters.
+        several: the parameters that get different integers, of which the greatest was taken.
+    """
+
+    scope: Scope
+    given: dict[Param, int]
+    several: set[Param] = field(default_factory=set)
 
 
 class _TooLarge(Exception):
@@ -49,7 +66,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if not scope.module.source.mentions(b"arange") or in_test(scope) or not _counted(node, scope, 0):
             continue
         try:
-            _integers(context, node, scope, 0)
+            for given in _givens(context, scope):
+                _integers(context, node, _Place(scope, given), 0)
         except _TooLarge as found:
             if found.node in told or _wraps(context, found.node, scope):
                 continue
@@ -62,6 +80,38 @@ def _check(context: Context) -> Iterator[Finding]:
                 "compute with floats, such as jax.scipy.special.gammaln for the logarithm of a factorial, or set "
                 "jax_enable_x64",
             )
+
+
+def _givens(context: Context, scope: Scope) -> Iterator[dict[Param, int]]:
+    """Yield nothing known at first, and then the integers that each of the calls of a function gives it."""
+    yield {}
+    function = scope.function
+    if function is None or function.vararg is not None or function.owner is not None:
+        return
+    tests = [n.test for n in ast.walk(function.node) if isinstance(n, ast.If | ast.IfExp | ast.While | ast.Assert)]
+    asked = {name for test in tests for name in names_in(test)}  # a greater one may go another way
+    for event in context.flow.sites.callers(function)[:_CALLS]:
+        called = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
+        itself = isinstance(called, Function) and called.facts is function
+        if event.value.starred or not itself or in_test(event.scope):
+            continue
+        pairs = [*zip(list(function.params)[: function.positional], event.value.args, strict=False)]
+        pairs += [(name, one) for name, one in event.value.keywords if name is not None]
+        found = {
+            function.params[name]: number
+            for name, one in pairs
+            if name in function.params
+            and name not in asked
+            and type(number := _number(context, one, event.scope)) is int
+        }
+        if found:
+            yield found
+
+
+def _number(context: Context, value: Value, scope: Scope) -> object:
+    """Return the constant that an argument is; None for others."""
+    whole = context.flow.resolve(context.flow.here(value, scope)).value
+    return whole.value if isinstance(whole, Const) else None
 
 
 def _places(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
@@ -108,41 +158,48 @@ def _wraps(context: Context, node: ast.expr, scope: Scope) -> bool:
     return False
 
 
-def _integers(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Integers | None:
+def _integers(context: Context, node: ast.expr, place: _Place, depth: int) -> _Integers | None:
     """Return the integers that an expression is: a number of Python, or the elements of an array; None if not known."""
     if depth > _DEPTH:
         return None
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        found = _integers(context, node.operand, scope, depth + 1)
+        found = _integers(context, node.operand, place, depth + 1)
         return -found if isinstance(found, int) else None
     if isinstance(node, ast.Name):
-        return _named(context, node, scope, depth)
+        return _named(context, node, place, depth)
     if isinstance(node, ast.BinOp):
-        left = _integers(context, node.left, scope, depth + 1)
-        right = _integers(context, node.right, scope, depth + 1) if left is not None else None
+        left = _integers(context, node.left, place, depth + 1)
+        right = _integers(context, node.right, place, depth + 1) if left is not None else None
         return _operation(node, node.op, left, right) if left is not None and right is not None else None
-    return _called(context, node, scope, depth) if isinstance(node, ast.Call) else None
+    return _called(context, node, place, depth) if isinstance(node, ast.Call) else None
 
 
-def _named(context: Context, node: ast.Name, scope: Scope, depth: int) -> _Integers | None:
+def _named(context: Context, node: ast.Name, place: _Place, depth: int) -> _Integers | None:
+    scope = place.scope
     value = scope.module.values.get(node)
+    if isinstance(value, Param) and value in place.given:
+        return place.given[value]
     if isinstance(value, Const):
         return value.value if type(value.value) is int else None
     if isinstance(value, Call | Unknown) and isinstance(value.node, ast.expr) and value.node is not node:
-        return _integers(context, value.node, scope, depth + 1)
+        return _integers(context, value.node, place, depth + 1)
     if isinstance(value, Free):
         whole = context.flow.resolve(context.flow.here(value, scope)).value
         return whole.value if isinstance(whole, Const) and type(whole.value) is int else None
     if isinstance(value, Param):  # what the callers give
         given = [one.value for one in context.sources.originals(context.flow.here(value, scope))]
         numbers = [one.value for one in given if isinstance(one, Const) and type(one.value) is int]
-        return max(numbers) if numbers and len(numbers) == len(given) else None
+        if len(set(numbers)) > 1:
+            place.several.add(value)
+        known = numbers and len(numbers) == len(given) and len(place.several) < 2  # else of different calls
+        return max(numbers) if known else None
     return None
 
 
-def _called(context: Context, node: ast.Call, scope: Scope, depth: int) -> _Integers | None:
+def _called(context: Context, node: ast.Call, place: _Place, depth: int) -> _Integers | None:
+    scope = place.scope
     value = scope.module.values.get(node)
     if not isinstance(value, Call) or value.starred:
         return None
@@ -150,12 +207,12 @@ def _called(context: Context, node: ast.Call, scope: Scope, depth: int) -> _Inte
     word = last_word(node.func)
     method = not name and isinstance(node.func, ast.Attribute) and word in _RUNNING
     if method and isinstance(node.func, ast.Attribute):
-        inner = _integers(context, node.func.value, scope, depth + 1) if not node.args and not node.keywords else None
+        inner = _integers(context, node.func.value, place, depth + 1) if not node.args and not node.keywords else None
         return _run(node, word, inner) if isinstance(inner, list) else None
     if not name.startswith("jax.numpy.") or keyword(node, "dtype") is not None:
         return None
     if word == "arange":
-        ends = [_integers(context, one, scope, depth + 1) for one in node.args]
+        ends = [_integers(context, one, place, depth + 1) for one in node.args]
         if node.keywords or not 1 <= len(ends) <= 3 or not all(isinstance(one, int) for one in ends):
             return None
         numbers = [one for one in ends if isinstance(one, int)]
@@ -164,21 +221,21 @@ def _called(context: Context, node: ast.Call, scope: Scope, depth: int) -> _Inte
         through = range(*numbers)
         return list(through) if len(through) <= _LONGEST else None
     if word in {"ones", "zeros"} and len(node.args) == 2 and last_word(node.args[1]) in {"int32", "int"}:
-        count = _integers(context, node.args[0], scope, depth + 1)
+        count = _integers(context, node.args[0], place, depth + 1)
         small = isinstance(count, int) and 0 <= count <= _LONGEST
         return [int(word == "ones")] * count if small and isinstance(count, int) else None
     if word == "concatenate" and len(node.args) == 1 and isinstance(node.args[0], ast.List | ast.Tuple):
-        parts = [_integers(context, one, scope, depth + 1) for one in node.args[0].elts]
+        parts = [_integers(context, one, place, depth + 1) for one in node.args[0].elts]
         lists = [one for one in parts if isinstance(one, list)]
         return [one for part in lists for one in part] if len(lists) == len(parts) else None
     if word in _RUNNING and len(node.args) == 1 and not node.keywords:
-        inner = _integers(context, node.args[0], scope, depth + 1)
+        inner = _integers(context, node.args[0], place, depth + 1)
         return _run(node, word, inner) if isinstance(inner, list) else None
     if word == "square" and len(node.args) == 1:
-        inner = _integers(context, node.args[0], scope, depth + 1)
+        inner = _integers(context, node.args[0], place, depth + 1)
         return _operation(node, ast.Mult(), inner, inner) if isinstance(inner, list) else None
     if word == "power" and len(node.args) == 2:
-        base, times = (_integers(context, one, scope, depth + 1) for one in node.args)
+        base, times = (_integers(context, one, place, depth + 1) for one in node.args)
         return _operation(node, ast.Pow(), base, times) if base is not None and times is not None else None
     return None
 

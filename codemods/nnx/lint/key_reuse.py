@@ -17,6 +17,7 @@ from codemods.nnx.lint.carried_keys import carried_keys
 from codemods.nnx.lint.compared_draws import harmless_pair, in_step, meant_pair, warmed_up, weak_round
 from codemods.nnx.lint.conditions import apart, opposed, told_by_value
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.idle_keys import idle
 from codemods.nnx.lint.key_of_state import kept_in_states
 from codemods.nnx.lint.key_rounds import ORDERED, ORDERS, drawn_into, handed_on, in_each_round, parts_of_rounds, repeats
 from codemods.nnx.lint.keys import SAME, Use, uses, varies
@@ -209,7 +210,7 @@ def _of_key(
                 scope,
                 use.event.node,
                 f"`{_text(use)}` was used up by `{last(earlier.name)}` in line {earlier.event.node.lineno}: "
-                f"the results depend on each other",
+                f"{_consequence(earlier, use)}",
                 related=_others(context, use, earlier, found, paths),
                 weak=meant_pair(context, earlier, use),
             )
@@ -221,17 +222,30 @@ def _of_key(
             if parts:
                 yield Reuse(scope, use.event.node, parts, "split the key into as many as there are rounds")
             continue
-        if _unread_parts(use) or begins_cache(context, use) or (not use.helper and thrown_away(use)):
+        if (
+            _unread_parts(use)
+            or (last(use.name) == "split" and forgotten(context, use))
+            or begins_cache(context, use)
+            or (not use.helper and thrown_away(use))
+        ):
             continue
         if ignored_parts(context, use) or only_measured(context, use) or shown_with_key(use):
             continue
-        if loops or in_each_round(context, use) or handed_on(context, use):
+        if (loops or in_each_round(context, use) or handed_on(context, use)) and not idle(context, use):
             yield Reuse(
                 scope,
                 use.event.node,
                 f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
                 weak=bool(loops) and all(weak_round(context, use, loop) for loop in loops),
             )
+
+
+def _consequence(one: Use, two: Use) -> str:
+    """Return what comes of two uses of a key: of a draw and a split beside it, no dependence can be measured."""
+    splits = [last(use.name) == "split" for use in (one, two)]
+    if one.helper or two.helper or splits[0] is splits[1]:
+        return "the results depend on each other"
+    return "jax.random allows one use, and jax_debug_key_reuse refuses this one"
 
 
 def _unread_parts(use: Use) -> bool:
@@ -621,7 +635,9 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         return False
     if shown_with_key(one) or shown_with_key(two):
         return False
-    return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two))
+    if _rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two):
+        return False
+    return not (idle(context, one) or idle(context, two))
 
 
 _LABELS = pattern(r"(^|_)(labels?|targets?|classes)(_|$)|^ys?(_|$)")
@@ -761,6 +777,8 @@ RULE = lint_rule(
     why="""\
 A key determines the numbers. Used for two draws, or in every round of a loop, it gives equal or related numbers:
 identical initial weights, identical noise, the same "random" batch. `jax.random.split` or `fold_in` makes new keys.
+What is drawn from a key that is split besides shows no dependence that could be measured, but nothing promises that,
+and `jax_debug_key_reuse` refuses it.
 The rule is silent in tests, where equal numbers may be meant, for draws where times are measured and nothing is
 trained, for examples that a model is only initialized or tried out with, and for `permutation` or `choice` of several
 arrays with one key, which keeps them in step. Where the same

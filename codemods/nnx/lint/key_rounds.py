@@ -19,6 +19,13 @@ ORDERED = {"choice": "a", "permutation": "x", "shuffle": "x"}  # the parameter t
 ORDERS = frozenset(ORDERED)
 _BEGINNING = pattern(r"(^|_)(reset|respawn)(_|$)")  # functions that begin another episode
 
+# functions that take one step by chance, by their names
+_MOVING = pattern(
+    r"(^|_)(kernel|step|move|moves|transition|propose|proposal|mcmc|mh|hmc|metropolis|gibbs|langevin|walk|sweep|mutate|"
+    r"perturb|jump|update|diffuse|evolve|sample|draw|simulate)(_|$)"
+)
+_DIFFERENTIATING = frozenset({"grad", "value_and_grad", "vjp", "jvp", "jacfwd", "jacrev"})
+
 
 def drawn_into(use: Use) -> str:
     """Return the variable that gets what is drawn as it is; empty if there is none."""
@@ -108,7 +115,7 @@ def _in_step(use: Use, loop: ast.AST) -> bool:
 def in_each_round(context: Context, use: Use) -> bool:
     """Say whether the body of a loop of JAX draws from a key that comes from outside of it."""
     function, key = use.event.scope.function, use.key
-    if (use.helper and not _BEGINNING.search(use.name)) or function is None:
+    if function is None or (use.helper and not _BEGINNING.search(use.name) and not _moves_on(context, use)):
         return False
     if not isinstance(key, Free | Param | Item):
         return False
@@ -122,6 +129,27 @@ def in_each_round(context: Context, use: Use) -> bool:
     tracing = context.traced.get(function)
     roots = [root.transform for root in tracing.roots] if tracing is not None else []
     return bool(roots) and all(name in _ROUNDS for name in roots) and not (tracing and tracing.sites)
+
+
+def _moves_on(context: Context, use: Use) -> bool:
+    """Say whether a helper makes the next carry of a loop out of this one by chance, as the kernel of a Markov chain:
+    ``return kernel(key, state)``; what is differentiated may well see the same numbers in every round."""
+    function, event = use.event.scope.function, use.event
+    if function is None or use.gradient or use.masks or not _MOVING.search(use.name):
+        return False
+    made = function.scope.module.values.get(event.node)
+    firsts = [one.items[0] if isinstance(one, Sequence) and one.items else one for one in function.returns]
+    if made is None or not firsts or any(one is not made and one != Item(made, Const(0)) for one in firsts):
+        return False
+    rest = [one for one in (*event.node.args, *(k.value for k in event.node.keywords)) if one is not use.node]
+    own = set(function.params) | set(function.scope.bindings)
+    callees = context.flow.calls.callables(context.flow.here(event.value.callee, event.scope))
+    return any(names_in(one) & own for one in rest) and bool(callees) and not any(
+        last_word(n.func) in _DIFFERENTIATING
+        for callee in callees
+        for n in ast.walk(callee.function.node)
+        if isinstance(n, ast.Call)
+    )  # fmt: skip
 
 
 def handed_on(context: Context, use: Use) -> bool:

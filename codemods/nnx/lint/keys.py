@@ -219,7 +219,7 @@ def _split_for_nothing(context: Context, use: Use) -> bool:
     return bool(reads & given) and reads <= allowed | given
 
 
-_EVALUATING = {"train": False, "training": False, "is_training": False, "deterministic": True}
+_EVALUATING = {"train": False, "training": False, "is_training": False, "deterministic": True, "inference": True}
 
 # those that draw; constants, zeros and ones look at no key
 _INITIALIZERS = frozenset(
@@ -267,6 +267,8 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             continue
         done.add(param)
         for event in context.flow.sites.callers(param.function):
+            if _overfull(event, param.function):
+                continue
             given = _argument(context, event, param)
             key = _key(context, given[0], given[1], event.scope) if given is not None else None
             if given is None or key is None or (isinstance(key, Attr) and not kept(context, key)):
@@ -274,7 +276,9 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             own = found.get((param.function.scope, param), [])
             if own and all(_switched_off(context, use, event, param) for use in own):
                 continue
-            if _evaluated(context, event) and not _draws_itself(param.function, found):
+            if (_evaluated(context, event) or _told_to_evaluate(event, param.function)) and not _draws_itself(
+                param.function, found
+            ):
                 continue
             _, node, gradient = given
             users = found.setdefault((event.scope, key), [])
@@ -287,6 +291,13 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
                 consuming.append(key)
             elif (outer := _captured(key)) is not None and not _for_want_within(context, use, event.scope.function):
                 consuming.append(outer)
+
+
+def _overfull(event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a call gives a function more arguments than it takes: which of them is the key cannot be told."""
+    if last_word(event.node.func) != function.name or function.vararg is not None or event.value.starred:
+        return False
+    return len(event.node.args) > function.positional
 
 
 def _evaluated(context: Context, event: CallEvent) -> bool:
@@ -303,6 +314,19 @@ def _evaluated(context: Context, event: CallEvent) -> bool:
         and constant(keyword(n.value, "value")) is not False
         and any(isinstance(target, ast.Name) and target.id in names for target in n.targets)
         for n in context.bodies.nodes(event.scope)
+    )
+
+
+def _told_to_evaluate(event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a call says by a parameter of a function that nothing is dropped: ``predict(model, x, True, key)``
+    for ``def predict(model, x, inference, key)``."""
+    params = list(function.params)
+    if event.value.starred or function.self_param is not None or not _EVALUATING.keys() & set(params):
+        return False
+    return any(
+        constant(argument(event.node, params.index(word), word)) is off
+        for word, off in _EVALUATING.items()
+        if word in params
     )
 
 
@@ -519,7 +543,8 @@ def _default(param: Param) -> Value | None:
 def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, ast.expr, bool] | None:
     """Return what a call gives for a parameter, as it stands in the call, and whether it asks for gradients."""
     function, call = param.function, event.value
-    if call.starred:
+    stars = [place for place, one in enumerate(event.node.args) if isinstance(one, ast.Starred)]
+    if call.starred and not stars:
         return None
     if context.flow.calls.callee_name(context.flow.here(call, event.scope)):
         return None  # a loop or branch that gets the function
@@ -531,10 +556,15 @@ def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, 
         if key[0] == param.name:
             return key[1], node.value, gradient
     index = list(function.params).index(param.name)
+    taken = index - function.positional + len(call.args)
     bound = len(invoked[0].args) if len(invoked) == 1 else 0
     if function.self_param is not None or (function.binding == "class" and not bound):
         index -= 1
     index -= bound
+    if index < taken and not stars and function.vararg is None:
+        return None  # more arguments than there are parameters: which is too much, nobody knows
+    if stars and index >= stars[0]:
+        return None  # what comes before the others is certain: `kernel(key, *state)`
     return (call.args[index], event.node.args[index], gradient) if 0 <= index < len(call.args) else None
 
 

@@ -55,7 +55,9 @@ def in_smoke_test(context: Context, use: Use) -> bool:
     )
     if scope.function is not None or block is None or not ast.unparse(block.test).startswith("__name__ == "):
         return False
-    shown = False
+    names = () if use.helper else given_names(use.event.statement, use.event.node)
+    every = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    shown = bool(names) and not any(n.id in names for n in every)  # made to see that it can be
     for statement in block.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom):
             continue

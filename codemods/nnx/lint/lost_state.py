@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
@@ -45,6 +46,7 @@ def _check(context: Context) -> Iterator[Finding]:
         outer = _compiled(context, function)
         alone = outer is None and _loss_alone(context, function)
         if outer is None and not alone:
+            yield from _drawing_copies(context, event, function)
             continue
         names = _targets(event)
         calls = context.bodies.calls[event.scope]
@@ -77,6 +79,72 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"the state that {shown(function)} gives back goes no further: every step begins with the first",
                     "return it from the step as well, and give it to the next one",
                 )
+
+
+def _drawing_copies(context: Context, event: CallEvent, function: FunctionFacts) -> Iterator[Finding]:
+    """Yield the merges, in a loss that JAX differentiates, of streams from outside that dropout draws from."""
+    if context.options.crosses("0.11") or context.options.beyond("0.11") or not _alone(context, function):
+        return
+    if in_test(event.scope) or _sets_modes(context, event) or not _shared(context, event, function):
+        return
+    names = _targets(event)
+    for call in context.bodies.calls[event.scope]:
+        func = call.node.func
+        if call.node.keywords or not (func is event.node or (isinstance(func, ast.Name) and func.id in names)):
+            continue
+        made = context.flow.resolve(context.flow.here(call.value.callee, call.scope))
+        sources = list(context.sources.originals(made))
+        if sources and all(_draws_always(context, one) for one in sources):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "this merges streams from outside of the gradient, and dropout draws from them: TraceContextError",
+                "merge a copy, nnx.merge(..., copy=True), and return its state with has_aux=True",
+                related=[(call.node, "drawn here")],
+            )
+            return
+
+
+def _draws_always(context: Context, made: Bound) -> bool:
+    """Say whether a module has layers with streams of their own, which each call of it draws from or writes to."""
+    cls = context.flow.classes.class_of(made)
+    if cls is None:
+        return keeps_statistics(context, made, keeping=True) or _attends_with_dropout(context, made)
+    method = context.flow.classes.method(cls, "__call__")
+    called = {
+        event.value.callee.name
+        for event in context.bodies.calls.get(method.scope, ())
+        if isinstance(event.value.callee, Attr)
+        and event.value.callee.base is method.self_param
+        and not event.node.keywords
+        and not event.value.starred
+        and event.node in _certain_calls(context, method)
+    } if method is not None else set()  # fmt: skip
+    for parent in context.flow.classes.mro(cls)[0]:
+        for name in called & set(parent.stores):
+            stores = parent.stores[name]
+            held = [context.flow.resolve(context.flow.here(value, maker.scope)) for maker, value in stores]
+            if all(keeps_statistics(context, one, keeping=True) or _attends_with_dropout(context, one) for one in held):
+                return True
+    return False
+
+
+def _certain_calls(context: Context, method: FunctionFacts) -> set[ast.AST]:
+    """Return the calls of a method that every run of it makes."""
+    paths = context.bodies.paths(method.scope)
+    return {event.node for event in context.bodies.calls.get(method.scope, ()) if not paths.get(event.node, ())}
+
+
+def _attends_with_dropout(context: Context, made: Bound) -> bool:
+    """Say whether a layer is an attention with dropout that keeps a stream for it."""
+    if not isinstance(made.value, Call) or context.flow.calls.callee_name(made) != "flax.nnx.MultiHeadAttention":
+        return False
+    words = {name for name, _ in made.value.keywords}
+    if made.value.starred or words & {None, "deterministic", "keep_rngs", "rngs_collection"} or "rngs" not in words:
+        return False
+    rate = made.value.keyword("dropout_rate")
+    return isinstance(rate, Const) and isinstance(rate.value, float) and rate.value > 0
 
 
 def _unread(context: Context, function: FunctionFacts) -> Iterator[tuple[Scope, ast.Name]]:
@@ -181,7 +249,10 @@ def _averages_elsewhere(context: Context) -> bool:
 def _shared(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
     """Say whether a differentiated function merges states that come from outside, without a copy of them."""
     roots = [root for root in context.traced.gradients if root.function is function]
-    if not roots or event.value.starred or event.value.keyword("copy") is not None or len(event.value.args) < 3:
+    copied = event.value.keyword("copy")
+    if not roots or event.value.starred or len(event.value.args) < 3:
+        return False
+    if copied is not None and not (isinstance(copied, Const) and copied.value is False):
         return False
     return any(
         _outer(value, function, roots) and not may_be_pure(context, value, event.scope)

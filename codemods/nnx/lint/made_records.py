@@ -7,13 +7,17 @@ from collections.abc import Callable
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound
-from codemods.nnx.values import Attr, Call, Changed, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Sequence, Unknown, Value
 
 
 def record_fields(context: Context, made: Bound) -> list[str]:
     """Return the fields of the named tuple or dataclass that a call makes; none for another value."""
+    if not isinstance(made.value, Call) or made.value.starred:
+        return []
     cls = context.flow.classes.class_of(made)
-    if cls is None or not isinstance(made.value, Call) or made.value.starred or "__init__" in cls.methods:
+    if cls is None:
+        return _names(context, context.flow.follow(made, made.value.callee))
+    if "__init__" in cls.methods:
         return []
     bases = context.flow.classes.mro(cls)[1]
     decorators = [one.callee if isinstance(one, Call) else one for one in cls.decorators]
@@ -24,6 +28,27 @@ def record_fields(context: Context, made: Bound) -> list[str]:
     if bases == {"typing.NamedTuple"} or names & {"flax.struct.dataclass", "chex.dataclass"}:
         return [*cls.fields]
     return []
+
+
+def _names(context: Context, made: Bound) -> list[str]:
+    """Return the fields of a class that ``namedtuple("State", ["x", "v"])`` or ``namedtuple("State", "x v")`` makes."""
+    cls = made.value
+    if not isinstance(cls, Call) or cls.starred or len(cls.args) != 2:
+        return []
+    if context.flow.calls.callee_name(made) != "collections.namedtuple":
+        return []
+    given = cls.args[1]
+    parts = given.items if isinstance(given, Sequence) else [given]
+    texts = [one.value for one in parts if isinstance(one, Const) and isinstance(one.value, str)]
+    if len(texts) < len(parts):
+        return []
+    return texts if isinstance(given, Sequence) else " ".join(texts).replace(",", " ").split()
+
+
+def _class(context: Context, made: Bound) -> object:
+    """Return the class that a call makes an object of, also the call that made such a class."""
+    cls = context.flow.classes.class_of(made)
+    return context.flow.follow(made, made.value.callee).value if cls is None and isinstance(made.value, Call) else cls
 
 
 def changed_fields(context: Context, init: Bound, after: Value, scope: Scope) -> dict[str, Value]:
@@ -40,7 +65,7 @@ def changed_fields(context: Context, init: Bound, after: Value, scope: Scope) ->
     if isinstance(after.callee, Attr) and after.callee.name in {"replace", "_replace"}:
         return {name: value for name, value in after.keywords if name is not None}
     made = context.flow.here(after, scope)
-    if context.flow.classes.class_of(made) is not context.flow.classes.class_of(init):
+    if _class(context, made) is not _class(context, init):
         return {}
     fields = enumerate(record_fields(context, init))
     return {name: value for i, name in fields if (value := after.argument(i, name)) is not None}

@@ -7,6 +7,7 @@ import re
 
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.patterns import pattern
+from codemods.nnx.source import Source
 
 _SUBJECT = (
     r"(?:(?:sub|prng|rng)?[- ]?keys?|seeds?|p?rngs?|noises?|random(?:ness)?|random numbers|splits?|draws?|shuffl\w+|"
@@ -41,19 +42,26 @@ def same_said(scope: Scope, statement: ast.stmt | ast.expr) -> bool:
         scope: the body of the statement.
         statement: what uses a key, or makes it.
     """
-    source = scope.module.source
+    return any(map(says_same, comments_at(scope.module.source, statement)))
+
+
+def comments_at(source: Source, statement: ast.stmt | ast.expr) -> tuple[str, str]:
+    """Return the comments beside a statement, and those in the lines right above it.
+
+    Args:
+        source: the source of the statement.
+        statement: the statement; of one with a block, its first line counts.
+    """
     last = statement.end_lineno or statement.lineno
     if isinstance(statement, ast.For | ast.While | ast.If | ast.With | ast.Try | ast.FunctionDef):
         last = statement.lineno
     beside = " ".join(_comment(source.line(number)) for number in range(statement.lineno, last + 1))
-    if says_same(beside):
-        return True
     above: list[str] = []
     number = statement.lineno - 1
     while number > 0 and source.line(number).lstrip().startswith("#"):
         above.append(_comment(source.line(number)))
         number -= 1
-    return says_same(" ".join(reversed(above)))
+    return beside, " ".join(reversed(above))
 
 
 def says_same(text: str) -> bool:

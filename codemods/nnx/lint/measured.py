@@ -258,6 +258,8 @@ def _taken(walk: _Walk, scope: Scope, statement: ast.AST, name: ast.Name) -> str
         given = [*node.args, *(k.value for k in node.keywords)]
         if not any(inside(name, one) for one in given):
             continue
+        if statement is not node and _waited_for(scope, statement, node):
+            return _MEASURED
         word = last_word(node.func.func) if isinstance(node.func, ast.Call) else last_word(node.func)
         if word in _TRACING or _TIMING.search(word.lower()):
             return _MEASURED
@@ -268,6 +270,18 @@ def _taken(walk: _Walk, scope: Scope, statement: ast.AST, name: ast.Name) -> str
         if walk.depth < _DEEP and _in_function(walk, scope, node, name):
             return _MEASURED
     return ""
+
+
+def _waited_for(scope: Scope, statement: ast.AST, call: ast.Call) -> bool:
+    """Say whether a statement only waits for what is computed, in a body that reads a clock."""
+    if (
+        not isinstance(statement, ast.Expr)
+        or statement.value is not call
+        or last_word(call.func) != "block_until_ready"
+    ):
+        return False
+    clocks = (n for n in ast.walk(scope.node) if isinstance(n, ast.Call) and last_word(n.func) in _CLOCKS)
+    return next(clocks, None) is not None
 
 
 _APPLY = frozenset({"apply"})

@@ -14,6 +14,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.augmented_alike import augmented_alike
+from codemods.nnx.lint.cloned_members import cloned_members
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.moved_alike import moved_alike
@@ -83,6 +84,14 @@ def _check(context: Context) -> Iterator[Finding]:
                     "so that all draw the same numbers",
                     _KEY_HELP if drawn[1] == "key" else _HELP,
                 )
+    for scope, node, name in cloned_members(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"all members are copies of `{name}`, and learn from the same data: they stay equal",
+            "make each of them with streams of its own: [Model(rngs) for _ in range(n)]",
+        )
     yield from _copied_keys(context)
     yield from _twins(context)
     yield from _split_inside(context)

@@ -12,7 +12,7 @@ from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Unknown
 
@@ -56,12 +56,38 @@ def _points(under: ast.expr, scope: Scope, norm: bool) -> ast.expr | None:
     difference = _written(inner, scope)
     if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
         return None
-    one, two = _spread(difference.left), _spread(difference.right)
+    one, two = (_spread(_operand(side, scope)) for side in (difference.left, difference.right))
     if one is None or two is None:
         return _against_rows(difference)
     if ast.dump(one[0]) != ast.dump(two[0]) or one[1] == two[1]:
         return None
-    return one[0]
+    values = scope.module.values
+    return one[0] if values.get(one[0]) == values.get(two[0]) else None
+
+
+def _operand(node: ast.expr, scope: Scope) -> ast.expr:
+    """Return one side of a difference, or what the variable is that stands there: ``rows = x[None]``."""
+    if not isinstance(node, ast.Name) or scope.function is None:
+        return node
+    bound = [n for n in ast.walk(scope.function.node) if isinstance(n, ast.Name) and n.id == node.id and _stored(n)]
+    pairs = (
+        pair
+        for n in ast.walk(scope.function.node)
+        if isinstance(n, ast.Assign) and len(n.targets) == 1
+        for pair in _taken_apart(n.targets[0], n.value)
+    )
+    return next((made for target, made in pairs if len(bound) == 1 and target is bound[0]), node)
+
+
+def _stored(node: ast.Name) -> bool:
+    return not isinstance(node.ctx, ast.Load)
+
+
+def _taken_apart(target: ast.expr, made: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the variables of an assignment with what each gets."""
+    if isinstance(target, ast.Tuple) and isinstance(made, ast.Tuple) and len(target.elts) == len(made.elts):
+        return [*zip(target.elts, made.elts, strict=True)]
+    return [(target, made)]
 
 
 def _against_rows(difference: ast.BinOp) -> ast.expr | None:
@@ -99,8 +125,9 @@ def _squared(node: ast.expr | None) -> ast.expr | None:
 
 def _spread(node: ast.expr) -> tuple[ast.expr, str] | None:
     """Return what gets another axis by ``x[:, None]`` or the like, and where."""
-    if isinstance(node, ast.Call) and last_word(node.func) == "expand_dims" and len(node.args) > 1:
-        return node.args[0], ast.dump(node.args[1])
+    if isinstance(node, ast.Call) and last_word(node.func) == "expand_dims" and node.args:
+        axis = node.args[1] if len(node.args) > 1 else keyword(node, "axis")
+        return (node.args[0], ast.dump(axis)) if axis is not None else None
     if not isinstance(node, ast.Subscript):
         return None
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Indexed
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
@@ -15,7 +16,8 @@ from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import argument, constant, one_of, operands
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Call, Item, Unknown, Value
 
 _NORMS = frozenset({"jax.numpy.linalg.norm", "optax.global_norm", "optax.tree.norm", "optax.tree_utils.tree_l2_norm"})
 
@@ -35,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for function, names in Reach(context, places).functions():
         for event, square in places.get(function, ()):
             if square not in seen and mentions(event.node.args[0], names):
-                if _several(context, event, names) or beside_loss(context, function, event.node):
+                if _several(context, event, names) or beside_loss(context, function, event.node) or _solved(event):
                     continue
                 seen.add(square)
                 yield finding(
@@ -45,6 +47,21 @@ def _check(context: Context) -> Iterator[Finding]:
                     "the gradient of the root within the norm is infinite where all is zero: that of its square is NaN",
                     "sum the squares instead: jnp.sum(x**2)",
                 )
+
+
+_SOLVERS = pattern(r"solv|i?lqr|optimi[sz]e|minimi[sz]e|odeint|diffeqsolve|fixed_point")
+
+
+def _solved(event: CallEvent) -> bool:
+    """Say whether a norm is that of what a solver gives, as a trajectory: all of it is zero nowhere but by chance."""
+    value: Value | None = event.value.args[0] if event.value.args else None
+    while isinstance(value, Item | Indexed):
+        value = value.base
+    if isinstance(value, Unknown) and isinstance(value.node, ast.Subscript):  # a part that slices take
+        value = event.scope.module.values.get(value.node.value)
+        while isinstance(value, Item | Indexed):
+            value = value.base
+    return isinstance(value, Call) and bool(_SOLVERS.search(last_word(value.node.func).lower()))
 
 
 def _several(context: Context, event: CallEvent, names: set[str]) -> bool:

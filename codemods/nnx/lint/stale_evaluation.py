@@ -22,12 +22,16 @@ _EVALUATED = pattern(
 )
 _TRAINED = pattern(r"(^|_)(params|parameters|state|variables|weights|model|agent|train_state|ts)(_|$)", re.I)
 _KEPT = pattern(r"teacher|target|ref|frozen|old|init|base|prior|orig|before|pretrain|anchor|template", re.I)
+_FIRST = pattern(
+    r"teacher|target|ref|frozen|old|init|base|prior|orig|before|pretrain|anchor|template|start|first|0$", re.I
+)
 _HELD_OUT = pattern(r"(x|y|X)?_?(test|val|valid|validation|eval|held_?out)(_|$)")
 _EVALUATING = pattern(r"(^|_)(eval\w*|accuracy|valid\w*|acc|test)(_|$)", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _stale_models(context)
+    yield from _first_names(context)
     for scope, node in each(context, ast.Assign):
         if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name) or in_test(scope):
             continue
@@ -55,6 +59,43 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"make `{name}` anew of the new `{source}` where it is evaluated",
                 related=[(node, "made here")],
             )
+
+
+def _first_names(context: Context) -> Iterator[Finding]:
+    """Yield the evaluations of ``params`` in a loop that trains ``weights``, which was another name of it before."""
+    for scope, node in each(context, ast.Assign):
+        first, target = node.value, node.targets[0]
+        if not isinstance(first, ast.Name) or not isinstance(target, ast.Name) or len(node.targets) != 1:
+            continue
+        if not _TRAINED.search(first.id) or not _TRAINED.search(target.id) or in_test(scope):
+            continue
+        if any(_FIRST.search(name) for name in (first.id, target.id)) or first.id == target.id:
+            continue
+        loop = _loop_behind(context, node, scope)
+        if loop is None or not _steps(loop, target.id) or not _only_read(loop, first.id):
+            continue
+        read = _read(loop, first.id, evaluated=False)
+        if read is None or target.id in names_in(read) or _compared(loop, read, target.id):
+            continue
+        if any(
+            _binds(n, target.id) and isinstance(n.value, ast.Name) for n in ast.walk(loop) if isinstance(n, ast.Assign)
+        ):
+            continue  # each round begins anew, or keeps a better one
+        yield finding(
+            RULE.code,
+            scope,
+            read,
+            f"the loop trains `{target.id}`, and `{first.id}` stays what it began with, which every round evaluates",
+            f"evaluate `{target.id}`",
+            related=[(node, "two names of one here")],
+        )
+
+
+def _compared(loop: ast.For | ast.While, read: ast.expr, name: str) -> bool:
+    """Say whether the same evaluation is made of what is trained as well."""
+    word = last_word(read.func) if isinstance(read, ast.Call) else ""
+    calls = (n for n in ast.walk(loop) if isinstance(n, ast.Call) and n is not read and last_word(n.func) == word)
+    return any(name in names_in(one) for one in calls)
 
 
 def _trained(value: ast.expr) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TypeGuard
 
 from codemods.nnx.context import Context
@@ -11,10 +12,12 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, 
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.between import Place, changed_between, compiling_roots, stands_between
+from codemods.nnx.lint.between import Place, changed_between, compiling_roots, stands_between, uncompiled
+from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.for_want import for_want
 from codemods.nnx.lint.held import held
+from codemods.nnx.lint.left_as_is import left_as_is
 from codemods.nnx.lint.made_alike import made_alike, of_literals
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
@@ -44,6 +47,8 @@ from codemods.nnx.values import (
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 _STEADY = frozenset({"apply_fn", "tx"})  # what a train state hands on to the next as it is
 _SIZES = frozenset({"batch_size", "n_samples", "num_samples", "shape", "size"})
+_SHAPED = frozenset({"bernoulli", "choice", "exponential", "gamma", "laplace", "multivariate_normal", "poisson",
+                     "randint", "rademacher", "truncated_normal"})  # fmt: skip
 _SIZED = frozenset({"arange", "empty", "full", "linspace", "normal", "ones", "rand", "randn", "uniform", "zeros"})
 
 
@@ -52,6 +57,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for function, tracing in traced_bodies(context, COMPILED):
         yield from _attributes(context, function, changed)
         seen: set[str] = set()
+        if _of_first_round(context, function):
+            continue
         if not tracing.roots and not _within(context, function):
             yield from _by_callers(context, function, seen)
             continue
@@ -124,8 +131,10 @@ def _called_between(context: Context, function: FunctionFacts, free: Free) -> Pl
         for change in _changes(context, free)
         if not _before(context, function, free, change)
         and not _with_the_shape(context, *change)
+        and not _sized_behind(context, free.name, *change, _direct(context, function, change[0]))
         and not other_item(context, function, free.name, change[1])
         and not of_other_lengths(context, function, *change)
+        and not left_as_is(context, function, free.name, *change)
     ]
     return changed_between(context, compiling_roots(context, function), changes) if changes else None
 
@@ -242,6 +251,32 @@ def _counter(loop: ast.For) -> str:
     return target.id if isinstance(target, ast.Name) else ""
 
 
+def _of_first_round(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function counts in the first round of a loop alone: ``lax.cond(i == 0, function, other, x)``."""
+    scope = function.scope.parent
+    if scope is None:
+        return False
+    names = [n for n in context.bodies.names(scope).get(function.name, ()) if isinstance(n.ctx, ast.Load)]
+    if not names:
+        return False
+    paths = context.bodies.paths(scope)
+    for name in names:
+        loops = [block for block, _ in paths.get(name, ()) if isinstance(block, ast.For | ast.While | ast.AsyncFor)]
+        counter = _counter(loops[0]) if len(loops) == 1 and isinstance(loops[0], ast.For) else ""
+        tests = [block.test for block, arm in paths[name] if isinstance(block, ast.If | ast.IfExp) and arm == "body"]
+        if not counter or not any(counter in _zero(test) for test in (*tests, *_chosen_by(context, name, scope))):
+            return False
+    every = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == function.name)
+    return sum(isinstance(n.ctx, ast.Load) for n in every) == len(names)
+
+
+def _chosen_by(context: Context, name: ast.Name, scope: Scope) -> Iterator[ast.expr]:
+    """Yield the conditions of ``lax.cond`` under which it calls a function that it is given."""
+    for event in context.bodies.calls.get(scope, ()):
+        if last_word(event.node.func) == "cond" and event.node.args[1:2] == [name]:
+            yield event.node.args[0]
+
+
 def _settled(node: ast.Assign) -> bool:
     """Say whether a statement gives a variable the same value again: that of an attribute, or a literal."""
     return all(isinstance(n, ast.Attribute | ast.Name | ast.Constant | ast.expr_context) for n in ast.walk(node.value))
@@ -249,18 +284,57 @@ def _settled(node: ast.Assign) -> bool:
 
 def _with_the_shape(context: Context, scope: Scope, node: ast.AST) -> bool:
     """Say whether a loop changes a variable with the size of an array that it makes, so that all is compiled again."""
-    if not isinstance(node, ast.Assign):
+    if isinstance(node, ast.For):  # it binds the variable itself
+        loops = [(node, "body")]
+    elif isinstance(node, ast.Assign):
+        loops = [(loop, arm) for loop, arm in context.bodies.paths(scope).get(node, ()) if isinstance(loop, ast.For)]
+    else:
         return False
-    for loop, arm in context.bodies.paths(scope).get(node, ()):
-        if not isinstance(loop, ast.For) or arm != "body":
+    for loop, arm in loops:
+        if arm != "body":
             continue
-        sizes = names_in(loop.target) & names_in(node.value)
-        calls = [n for n in ast.walk(loop) if isinstance(n, ast.Call)] if sizes else []
-        parts = [part for call in calls if last_word(call.func) in _SIZED for part in call.args]
-        parts += [word.value for call in calls for word in call.keywords if word.arg in _SIZES]
-        if any(_size(part) & sizes for part in parts):
+        sizes = names_in(loop.target)
+        if isinstance(node, ast.Assign):
+            sizes &= names_in(node.value)
+        if sizes and any(names & sizes for names in _sizes(loop)):
             return True
     return False
+
+
+def _direct(context: Context, function: FunctionFacts, scope: Scope) -> list[ast.Call]:
+    """Return the calls in a body of what is compiled with a function."""
+    roots = compiling_roots(context, function)
+    return [event.node for root in roots for event in context.traced.calls_of(root) if event.scope is scope]
+
+
+def _sized_behind(context: Context, name: str, scope: Scope, change: ast.AST, calls: list[ast.Call]) -> bool:
+    """Say whether all calls behind a change get an array that is made there, with the variable as its size: JAX
+    compiles for its shape."""
+    line = getattr(change, "lineno", 0)
+    loops = [loop for loop, _ in context.bodies.paths(scope).get(change, ()) if isinstance(loop, ast.For | ast.While)]
+    if any(call.lineno < line and inside(call, loop) for call in calls for loop in loops):
+        return False
+    made = {
+        target.id: node.lineno
+        for node in context.bodies.nodes(scope)
+        if isinstance(node, ast.Assign) and node.lineno > line and any(name in sizes for sizes in _sizes(node.value))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    after = [call for call in calls if call.lineno > line]
+    return bool(after and made) and all(
+        any(isinstance(part, ast.Name) and made.get(part.id, call.lineno) < call.lineno for part in call.args)
+        for call in after
+    )
+
+
+def _sizes(node: ast.AST) -> Iterator[frozenset[str]]:
+    """Yield the names of the sizes of the arrays that the calls in a node make."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            known, shaped = last_word(call.func) in _SIZED, last_word(call.func) in _SHAPED
+            yield from (_size(p) for p in call.args if known or (shaped and isinstance(p, ast.Tuple)))
+            yield from (_size(word.value) for word in call.keywords if word.arg in _SIZES)
 
 
 def _size(node: ast.expr) -> frozenset[str]:
@@ -372,8 +446,9 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
     calls = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names]
     made = function.node.lineno
     again = min((d.lineno for d in nodes if _defines(d, names, function) and d.lineno > made), default=None)
+    paths = context.bodies.paths(outer)
     calls = [call for call in calls if made < call.lineno and (again is None or call.lineno < again)]
-    lines = sorted(call.lineno for call in calls)
+    calls = [call for call in calls if not uncompiled(paths.get(call, ()))]
     loops = [n for n in nodes if isinstance(n, ast.For | ast.While) and not inside(function.node, n)]
     for node in nodes:
         if not _binds(node, free.name) and not _calls(node, writers):
@@ -383,13 +458,28 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
             continue
         if _binds(node, free.name) and (_same(context, free, outer) or _once(context, free, outer)):
             continue
-        if of_other_lengths(context, function, outer, node):
+        if of_other_lengths(context, function, outer, node) or left_as_is(context, reader, free.name, outer, node):
             continue
-        if lines and lines[0] < node.lineno < lines[-1]:
+        if _sized_behind(context, free.name, outer, node, calls):
+            continue
+        if _amid(context, outer, node, calls):
             return node
         if any(inside(node, loop) and any(inside(call, loop) for call in calls) for loop in loops):
             return node
     return None
+
+
+def _amid(context: Context, scope: Scope, node: ast.stmt | ast.expr, calls: list[ast.Call]) -> bool:
+    """Say whether a place stands between two calls that one run of a body may reach with it."""
+    paths = context.bodies.paths(scope)
+    before = [call for call in calls if call.lineno < node.lineno]
+    after = [call for call in calls if call.lineno > node.lineno] if before else []
+    return any(
+        not any(apart(paths.get(a, ()), paths.get(b, ()), scope.node) for a, b in pairwise((first, node, second)))
+        and not apart(paths.get(first, ()), paths.get(second, ()), scope.node)
+        for first in before
+        for second in after
+    )
 
 
 def _defines(node: ast.AST, names: set[str], function: FunctionFacts) -> TypeGuard[ast.stmt]:

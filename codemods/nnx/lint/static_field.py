@@ -14,13 +14,20 @@ from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.certain import array_for_certain
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.field_options import static
+from codemods.nnx.lint.meant import comments_at
 from codemods.nnx.lint.names import gives_arrays, last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant, inside, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Class, Comprehension, Const, Param, Ref, Sequence, Unknown
 
 _HASHED = frozenset(f"builtins.{name}" for name in ("tuple", "frozenset", "str", "int", "float", "bool", "len"))
+_TRANSFORMS = pattern(r"jit|vmap|pmap|grad|remat|checkpoint|custom_[jv]")
+# what the comment at a field says that is static in spite of what it holds
+_ON_PURPOSE = pattern(
+    r"(?!.*\b(todo|fixme|xxx|hack|wrong|bug)).*\bstatic\b.*\b(due to|because|on purpose|so that|for reasons)\b"
+)
 _ARRAYS = frozenset({"Array", "ndarray", "ArrayLike", "Float", "Int", "DeviceArray"})
 
 
@@ -79,6 +86,8 @@ def _fields(context: Context) -> Iterator[_Wrong]:
             marked = isinstance(statement.value, ast.Call) and static(statement.value)
             if not (marked or whole) or not _tree(cls) or "dtype" in statement.target.id.lower():
                 continue  # a type, whatever its annotation says
+            if any(_ON_PURPOSE.match(one.lower()) for one in comments_at(cls.scope.module.source, statement)):
+                continue
             if _array(statement.annotation) and _given_others(context, cls, statement.target.id):
                 continue
             if _array(statement.annotation) or (
@@ -170,7 +179,9 @@ def _hidden(context: Context) -> Iterator[_Wrong]:
         if {"__eq__", "__hash__"} & set(cls.methods) or not function.params:
             continue
         tree = next(iter(function.params.values()))
-        for node in _flattened(context, function):
+        for children, node in _flattened(context, function):
+            if _empty(_last(context, function, children)) and not _goes_anywhere(context, cls):
+                continue
             structure = _last(context, function, node)
             parts: list[ast.expr | None] = [structure]
             if isinstance(structure, ast.Tuple | ast.List):
@@ -182,17 +193,55 @@ def _hidden(context: Context) -> Iterator[_Wrong]:
                 if isinstance(value, Attr) and value.base == tree and part is not None:
                     if _holds_array(context, cls, value.name):
                         yield cls, function.scope, part, value.name, _CHILD
+                        break  # one finding tells of the structure
 
 
-def _flattened(context: Context, function: FunctionFacts) -> Iterator[ast.expr]:
-    """Yield the expressions for the structure in what a function that flattens a tree returns."""
+def _empty(node: ast.expr) -> bool:
+    """Say whether an expression is a tuple or list without anything in it, or None."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return not node.elts
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _goes_anywhere(context: Context, cls: ClassFacts) -> bool:
+    """Say whether a class has a method that is compiled with its object, or an object of it is the argument of a call.
+
+    A tree that nothing but structure is made of is data for nobody: it may be registered and never be used as a tree.
+    """
+    for method in cls.methods.values():
+        for one in getattr(method.node, "decorator_list", ()):
+            text = ast.unparse(one)
+            if _TRANSFORMS.search(text) and "static_arg" not in text:
+                return True
+    for module in context.project.modules:
+        if cls.name.encode() not in module.source.data:
+            continue
+        for event in module.calls:
+            for given in event.value.given:
+                found = context.flow.resolve(context.flow.here(given, event.scope))
+                if isinstance(found.value, Call) and _made_by(context, found) is cls:
+                    return True
+                if isinstance(given, Param) and given.function.owner is cls and given.name == "self":
+                    return True
+    return False
+
+
+def _made_by(context: Context, made: Bound) -> ClassFacts | None:
+    """Return the class whose call a value is."""
+    assert isinstance(made.value, Call)
+    found = context.flow.resolve(context.flow.with_value(made, made.value.callee)).value
+    return found.facts if isinstance(found, Class) else None
+
+
+def _flattened(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the expressions for the children and the structure in what a function that flattens a tree returns."""
     if isinstance(function.node, ast.Lambda):
         returned: list[ast.expr | None] = [function.node.body]
     else:
         returned = [node.value for node in context.bodies.nodes(function.scope) if isinstance(node, ast.Return)]
     for value in returned:
         if isinstance(value, ast.Tuple) and len(value.elts) == 2:
-            yield value.elts[1]
+            yield value.elts[0], value.elts[1]
 
 
 def _last(context: Context, method: FunctionFacts, node: ast.expr) -> ast.expr:

@@ -153,8 +153,16 @@ def _leaves(node: ast.AST, arm: str) -> bool:
     return (
         isinstance(node, ast.If | ast.match_case | ast.Try | ast.ExceptHandler)
         and isinstance(block, list)
-        and any(isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break) for s in block)
+        and any(isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break) or _exits(s) for s in block)
     )
+
+
+def _exits(node: ast.AST) -> bool:
+    """Say whether a statement ends the program."""
+    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+        return (called.value.id, called.attr) in {("sys", "exit"), ("os", "_exit")}
+    return isinstance(called, ast.Name) and called.id in {"exit", "quit"}
 
 
 def constant(node: ast.expr | None) -> object:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.lint.traced import free_params
+from codemods.nnx.nodes import last_word
 
 # functions that integrate an equation, the name of the equation among their arguments, and whether time comes first
 _SOLVERS = {
@@ -69,7 +70,7 @@ def _swapped(
     if len(found) != 1:
         return None
     function, params = found[0].function, free_params(found[0])
-    if len(params) < 2:
+    if len(params) < 2 or _to_fill_in(function):
         return None
     order = _order(params[0], params[1])
     if order is None:
@@ -77,6 +78,18 @@ def _swapped(
     if order is not first:
         return function, (params[0], params[1])
     return _handed_on(context, function, (params[0], params[1]), first, depth) if depth < _DEPTH else None
+
+
+def _to_fill_in(function: FunctionFacts) -> bool:
+    """Say whether a method is there for subclasses to write, or to set: it may also lack ``self``."""
+    if isinstance(function.node, ast.Lambda) or function.owner is None:
+        return False
+    if any(last_word(one).startswith("abstract") for one in function.node.decorator_list):
+        return True
+    body = [
+        one for one in function.node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+    ]
+    return not body or all(isinstance(one, ast.Pass | ast.Raise) for one in body)
 
 
 def _order(one: str, other: str) -> bool | None:

@@ -30,8 +30,13 @@ _WAITING = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told: set[tuple[Scope, int, str, int]] = set()
     for one in context.shared(measured):
-        if not one.awaited and not _of_compiling(context, one) and not _commented(one):
+        place = one.scope, one.start, ast.unparse(one.node), one.node.lineno
+        if place in told:
+            continue  # the same time once more in a line, as per second
+        told.add(place)
+        if not one.awaited and not _of_compiling(context, one) and not _commented(one) and not _announced(context, one):
             yield finding(
                 RULE.code,
                 one.scope,
@@ -86,6 +91,20 @@ def _commented(one: Measured) -> bool:
         said.append(_behind(lines[above - 1]))
         above -= 1
     return any(_SAID.search(text) and not _WITHOUT.search(text) for text in said)
+
+
+def _announced(context: Context, one: Measured) -> bool:
+    """Say whether the text that is printed right before the clock is started says that compiling is timed."""
+    if one.compiled:
+        return False
+    source = one.scope.module.source
+    above = one.start - 1
+    while above > 0 and not source.line(above).strip():
+        above -= 1
+    prints = (e.node for e in context.bodies.calls.get(one.scope, ()) if e.node.end_lineno == above)
+    return any(
+        last_word(call.func) == "print" and bool(call.args) and _tells(ast.unparse(call.args[0])) for call in prints
+    )
 
 
 def _behind(line: str) -> str:

@@ -551,7 +551,7 @@ class Traced:
         return list(several.values())
 
     def _root(self, callee: Callee, name: str, event: CallEvent, options: ast.Call | None, written: Value) -> Root:
-        given = frozenset(keyword for keyword, _ in callee.keywords)
+        given = frozenset(keyword for keyword, _ in callee.keywords) | _bound_to_name(callee, event.scope)
         taken = callee.receiver is not None and callee.function.binding in {"instance", "class"}
         skipped = len(callee.args) + taken
         left = untraced(callee.function, name, options, skipped, given)
@@ -885,6 +885,19 @@ def free_params(callee: Callee) -> list[str]:
 
 def _level(transform: str) -> int:
     return COMPILED if transform in COMPILING else BATCHED if transform in BATCHING else STAGED
+
+
+def _bound_to_name(callee: Callee, scope: Scope | None) -> frozenset[str]:
+    """Return the parameters that ``f = partial(f, n=3)`` binds where a function is taken by its name, in a scope or one
+    around it, which has the bare function too."""
+    name = callee.function.name
+    while scope is not None and not callee.args and not callee.keywords:
+        for value in scope.bindings.get(name, ()):
+            made = value.node if isinstance(value, Call) else None
+            if made is not None and made.args and last_word(made.func) == "partial" and last_word(made.args[0]) == name:
+                return frozenset(word.arg for word in made.keywords if word.arg is not None)
+        scope = scope.parent
+    return frozenset()
 
 
 def function_of(scope: Scope | None) -> FunctionFacts | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from string import Formatter
 
@@ -47,7 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue  # whoever reads what a test prints may want the tracer
             if name != "builtins.print" and _tells_of_trace(event):
                 continue
-            if _shows_tracing(context, event):
+            if _shows_tracing(context, event) or _lesson(event):
                 continue
             parts = [part for argument in arguments for part in _parts(argument)]
             if any(context.taint.node_holds(part, event.scope) for part in parts):
@@ -102,6 +103,25 @@ def _shows_tracing(context: Context, event: CallEvent) -> bool:
         and (_COMPILING.search(text) or (_TRACING.search(text) and function.name in re.findall(r"\w+", text)))
         for text in texts
     )
+
+
+_TRACERS = pattern(r"#.*\btracers?\b", re.I)
+
+
+def _lesson(event: CallEvent) -> bool:
+    """Say whether a cell that speaks of tracers in a comment has a function that does nothing but print: what it shows
+    is what a tracer looks like."""
+    function, source = event.scope.function, event.scope.module.source
+    if function is None or not source.cell_starts or isinstance(function.node, ast.Lambda):
+        return False
+    if not all(
+        isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) and last_word(one.value.func) == "print"
+        for one in function.node.body
+    ):
+        return False
+    place = bisect_right(source.cell_starts, event.node.lineno)
+    begin = source.cell_starts[place - 1] if place else 1
+    return any(map(_TRACERS.search, source.lines[begin - 1 : source.cell_end(place) - 1]))
 
 
 def _tells_of_trace(event: CallEvent) -> bool:

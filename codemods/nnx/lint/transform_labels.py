@@ -15,6 +15,7 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.lint.turned_sign import turned
 from codemods.nnx.nodes import last_word
+from codemods.nnx.pytree.eager_masks import tree_of_state
 from codemods.nnx.values import Call, Const, Function, Mapping, Value
 
 _OPTIMIZERS = frozenset(
@@ -61,24 +62,40 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _plain_labels(context: Context, event: CallEvent, position: int, name: str) -> Iterator[Finding]:
-    """Yield the labels and masks in dicts, for an optimizer of NNX whose parameters are a state."""
+    """Yield the labels and masks that do not fit what an optimizer of NNX gives optax: dicts, trees of Variables."""
     labels = event.value.argument(position, name)
-    if labels is None or not isinstance(context.flow.resolve(context.flow.here(labels, event.scope)).value, Mapping):
+    if labels is None:
+        return
+    given = context.flow.here(labels, event.scope)
+    if isinstance(context.flow.resolve(given).value, Mapping):
+        what = "a dict does not fit the parameters of an nnx.Optimizer, which are an nnx.State"
+    elif not _before(context) and tree_of_state(context, given):
+        what = (
+            "this is a state of Variables, and nnx.Optimizer hands optax one of bare arrays since Flax 0.11: ValueError"
+        )
+    else:
         return
     for other, made in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True):
-        given = other.value.argument(1, "tx")
-        if made not in {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"} or given is None:
+        tx = other.value.argument(1, "tx")
+        if made not in {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"} or tx is None:
             continue
-        if _built(context, context.flow.resolve(context.flow.here(given, other.scope)), event.value, 0):
+        if context.bodies.guarded(other.node, other.scope) or in_test(event.scope):
+            continue
+        if _built(context, context.flow.resolve(context.flow.here(tx, other.scope)), event.value, 0):
             node = keyword(event.node, name) or event.node.args[position]
             yield finding(
                 RULE.code,
                 event.scope,
                 node,
-                "a dict does not fit the parameters of an nnx.Optimizer, which are an nnx.State",
+                what,
                 "give a function of the parameters: lambda params: jax.tree_util.tree_map_with_path(label, params)",
             )
             return
+
+
+def _before(context: Context) -> bool:
+    """Say whether a project is one of Flax 0.10, where such a state fits; NNX303 tells what to do on the way."""
+    return context.options.crosses("0.11") or context.options.beyond("0.11")
 
 
 def _built(context: Context, bound: Bound, part: Call, depth: int) -> bool:

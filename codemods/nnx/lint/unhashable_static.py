@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import made_by_jax
+from codemods.nnx.lint.axes_length import miscounted
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.listed_data import listed, stored
 from codemods.nnx.lint.places import compiled_roots, fix, jit_of
@@ -23,6 +24,8 @@ from codemods.nnx.values import Call, Param, Unknown, Value
 def _check(context: Context) -> Iterator[Finding]:
     objects: set[str] = set()
     for event, node, name in static_arguments(context, receivers=True):
+        if _miscounted(context, event):
+            continue
         if node is event.node.func or (isinstance(event.node.func, ast.Attribute) and node is event.node.func.value):
             if found := _receiver(context, event, node, name, objects):
                 yield found
@@ -73,6 +76,21 @@ def _check(context: Context) -> Iterator[Finding]:
             else "use a tuple or a frozen dataclass",
             mended,
         )
+
+
+def _miscounted(context: Context, event: CallEvent) -> bool:
+    """Say whether NNX867 tells that a call, or what made the function, has a wrong number of arguments: then others
+    than those that are meant come to be static."""
+    if not event.scope.module.source.mentions(b"in_axes"):
+        return False
+    made = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
+    nodes = [event.node, *([made.node] if isinstance(made, Call) else [])]
+    source = event.scope.module.source
+    inside = [source.span(one) for one in nodes]
+    return any(
+        path == source.path and any(start <= place < end for start, end in inside)
+        for path, place in context.shared(miscounted)
+    )
 
 
 def _is_listed(context: Context, event: CallEvent, node: ast.expr, value: Value) -> bool:

@@ -51,7 +51,7 @@ def untraced(
     if declared is None or (axes is not None and _unreadable(axes)):
         return Untraced(frozenset(params))  # rather nothing than something wrong
     if axes is not None:
-        known |= _left_alone(axes, rest)
+        known |= _left_alone(axes, rest) | _behind(axes, rest, function)
     return Untraced(frozenset(known | declared), frozenset(declared))
 
 
@@ -120,6 +120,14 @@ def _left_alone(axes: ast.expr, params: list[str]) -> set[str]:
         or (isinstance(axis, _OPEN) and "Carry" not in {getattr(axis, "id", ""), _attr(axis)})
         or _partly(axis)
     }
+
+
+def _behind(axes: ast.expr, params: list[str], function: FunctionFacts) -> set[str]:
+    """Return the parameters behind all that axes are given for, which have no default: something binds them before."""
+    if not isinstance(axes, ast.Tuple | ast.List) or not axes.elts:
+        return set()
+    positional = [*function.params][: function.positional]
+    return {param for param in params[len(axes.elts) :] if param in positional and param not in function.defaults}
 
 
 def _partly(axis: ast.expr) -> bool:

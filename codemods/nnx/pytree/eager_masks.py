@@ -58,6 +58,23 @@ def check(context: Context) -> Iterator[Finding]:
             )
 
 
+def tree_of_state(context: Context, labels: Bound) -> bool:
+    """Say whether a function of JAX made labels or a mask of the leaves of a state: its entries stand in Variables.
+
+    Args:
+        context: the project.
+        labels: what is given to optax.
+    """
+    made = _made(context, labels)
+    return (
+        made is not None
+        and isinstance(made.value, Call)
+        and context.flow.calls.callee_name(made) not in _BUILDERS
+        and made.value.keyword("is_leaf") is None
+        and not made.value.starred
+    )
+
+
 def _masks(context: Context, event: CallEvent) -> Iterator[tuple[ast.expr, Value]]:
     """Yield the arguments of an optax function that are trees over the parameters."""
     keywords = [k for k in event.node.keywords if k.arg in _KEYWORDS]

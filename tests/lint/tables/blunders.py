@@ -1548,6 +1548,23 @@ test_same(jnp.ones(3))
     "NNX992": Cases(
         bad=(
             """\
+def train(params, batches, step, eval_step):
+    weights = params
+    for batch in batches:
+        weights, loss = step(weights, batch)
+        print(loss, eval_step(params, batch))  # NNX992
+    return weights
+""",
+            """\
+def train(state, batches, step, evaluate, rounds):
+    train_state = state
+    for epoch in range(rounds):
+        for batch in batches:
+            train_state = step(train_state, batch)
+        print(epoch, evaluate(state, batches))  # NNX992
+    return train_state
+""",
+            """\
 def train(model, batches, step, accuracy):
     graphdef, params = nnx.split(model)
     val_model = nnx.merge(graphdef, params)
@@ -1594,6 +1611,42 @@ def main(state, train_step, evaluate, batches):
             "    return state\n",
         ),
         clean=(
+            """\
+def train(params, batches, step, eval_step):
+    weights = params
+    for batch in batches:
+        weights, loss = step(weights, batch)
+        print(loss, eval_step(weights, batch))
+    return weights
+train(x, batches, lambda w, b: (w * 0.9, w.sum()), lambda w, b: w.sum())
+""",
+            """\
+def train(params, batches, step, eval_step):
+    weights = params
+    for batch in batches:
+        weights, loss = step(weights, batch)
+        print(loss, eval_step(weights, batch) - eval_step(params, batch))
+    return weights
+train(x, batches, lambda w, b: (w * 0.9, w.sum()), lambda w, b: w.sum())
+""",
+            """\
+def train(init_params, batches, step, evaluate):
+    weights = init_params
+    for batch in batches:
+        weights = step(weights, batch)
+        print(evaluate(init_params, batch))
+    return weights
+train(x, batches, lambda w, b: w * 0.9, lambda w, b: w.sum())
+""",
+            """\
+def train(params, batches, step, evaluate):
+    for batch in batches:
+        weights = params
+        weights = step(weights, batch)
+        print(evaluate(params, batch))
+    return weights
+train(x, batches, lambda w, b: w * 0.9, lambda w, b: w.sum())
+""",
             """\
 def train(model, batches, step, accuracy):
     graphdef, params = nnx.split(model)

@@ -80,6 +80,73 @@ print(motion(load(3)))
 """
 
 CASES: dict[str, Cases] = {
+    "NNX677": Cases(
+        bad=(
+            """\
+class Gated(nnx.Module):
+    def __init__(self, rngs):
+        self.gate = nnx.Param(jnp.zeros(3))
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + jax.nn.sigmoid(self.gate) * self.linear(v)  # NNX677
+print(Gated(nnx.Rngs(0))(x))
+""",
+            """\
+class Mean(nnx.Variable):
+    pass
+class Scaling(nnx.Module):
+    def __init__(self):
+        self.spread = Mean(jnp.ones(3))
+    def __call__(self, v):
+        spread = self.spread
+        return v * jax.lax.rsqrt(spread)  # NNX677
+print(Scaling()(x))
+""",
+            """\
+from jax import lax
+print(lax.dot(x, model.kernel) + lax.add(jnp.zeros(3), y=model.bias))  # NNX677 NNX677
+""",
+            """\
+@nnx.jit
+def squash(net, v):
+    return nnx.sigmoid(net.bias) * v  # NNX677
+squash(model, x)
+""",
+        ),
+        clean=(
+            """\
+class Gated(nnx.Module):
+    def __init__(self, rngs):
+        self.gate = nnx.Param(jnp.zeros(3))
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + jax.nn.sigmoid(self.gate[...]) * self.linear(v)
+print(Gated(nnx.Rngs(0))(x))
+""",
+            """\
+class Gated(nnx.Module):
+    def __init__(self):
+        self.gate = nnx.Param(jnp.zeros(3))
+    def __call__(self, v):
+        return jax.nn.silu(self.gate) + nnx.softplus(self.gate) + jnp.exp(self.gate) + jax.nn.relu(self.gate) + v
+print(Gated()(x))
+""",
+            """\
+from jax import lax
+print(lax.exp(model.bias.value), lax.rsqrt(model.bias + 1.0), lax.dot(x, model.kernel[...]))
+""",
+            """\
+def squash(bias):
+    return nnx.sigmoid(bias)
+print(squash(model.bias[...]), squash(jnp.asarray(model.bias)), squash(x))
+""",
+            """\
+print(jax.tree.map(lambda leaf: jax.nn.sigmoid(leaf), nnx.state(model)))
+_, params = nnx.split(model)
+print(jax.tree.map(jax.lax.exp, params), jax.lax.stop_gradient(model.bias))
+""",
+        ),
+    ),
     "NNX676": Cases(
         bad=(
             """\

@@ -884,6 +884,15 @@ def saved(state, folder="ckpts"):
         bad=(
             """\
 import orbax.checkpoint as ocp
+class Keeper:
+    def __init__(self, paths):
+        self.last = ocp.CheckpointManager(paths["last"])
+    def keep(self, step, states):
+        for name in states:
+            self.last.save(step, args=ocp.args.StandardSave(states[name]))  # NNX717
+""",
+            """\
+import orbax.checkpoint as ocp
 def fit(path, step):
     manager = ocp.CheckpointManager(path)
     for epoch in range(3):
@@ -912,6 +921,30 @@ def train(net, folder, step):
 """,
         ),
         clean=(
+            """\
+import orbax.checkpoint as ocp
+class Keeper:
+    def __init__(self, paths):
+        self.best = {name: ocp.CheckpointManager(path) for name, path in paths.items()}
+    def keep(self, step, states):
+        for name in states:
+            manager = self.best[name]
+            manager.save(step, args=ocp.args.StandardSave(states[name]))
+            manager.wait_until_finished()
+print(Keeper({}).keep(1, {}))
+""",
+            """\
+import orbax.checkpoint as ocp
+class Keeper:
+    def __init__(self, paths):
+        self.best = [ocp.CheckpointManager(path) for path in paths]
+    def keep(self, step, state):
+        for manager in self.best:
+            manager.save(step, args=ocp.args.StandardSave(state))
+        for i in range(len(self.best)):
+            self.best[i].save(step, args=ocp.args.StandardSave(state))
+print(Keeper([]).keep(1, {}))
+""",
             """\
 import orbax.checkpoint as ocp
 def fit(path, state):

@@ -279,6 +279,23 @@ jax.lax.scan(body, jnp.float32(1), x)
     "NNX865": Cases(
         bad=(
             """\
+from collections import namedtuple
+Moving = namedtuple("Moving", ["place", "count"])
+def begin(place):
+    return Moving(place, jnp.zeros((), dtype=jnp.int32))
+def step(state, _):
+    count = jnp.where(state.place.sum() > 0, state.count + 1.0, 0.0)
+    return Moving(state.place * 0.9, count), None  # NNX865
+last, _ = jax.lax.scan(step, begin(x), None, length=3)
+""",
+            """\
+import collections
+Pair = collections.namedtuple("Pair", "place, count")
+def step(i, pair):
+    return pair._replace(count=pair.count * 0.5)  # NNX865
+last = jax.lax.fori_loop(0, 3, step, Pair(x, jnp.zeros((), jnp.int32)))
+""",
+            """\
 def following(table, tokens):
     return table[tokens]
 @jax.jit
@@ -475,6 +492,31 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
 """,
         ),
         clean=(
+            """\
+from collections import namedtuple
+Moving = namedtuple("Moving", ["place", "count"])
+def begin(place):
+    return Moving(place, jnp.zeros((), dtype=jnp.int32))
+def step(state, _):
+    count = jnp.where(state.place.sum() > 0, state.count + 1, 0)
+    return Moving(state.place * 0.9, count), None
+last, _ = jax.lax.scan(step, begin(x), None, length=3)
+""",
+            """\
+from collections import namedtuple
+Moving = namedtuple("Moving", "place count")
+def step(i, state):
+    return Moving(count=state.count + 1, place=state.place * 0.5)
+print(jax.lax.fori_loop(0, 3, step, Moving(x, jnp.zeros((), jnp.int32))))
+""",
+            """\
+from collections import namedtuple
+names = ["count", "place"]
+Moving = namedtuple("Moving", names)
+def step(i, state):
+    return Moving(state.count + 1, state.place * 0.5)
+print(jax.lax.fori_loop(0, 3, step, Moving(jnp.zeros((), jnp.int32), x)))
+""",
             """\
 def following(table, tokens):
     return table[tokens]

@@ -60,6 +60,27 @@ CASES = {
     "NNX836": Cases(
         bad=(
             """\
+class Member(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.inner(v)
+@nnx.jit
+def fit(member, optimizer, v):
+    optimizer.update(member, nnx.grad(lambda m: (m(v) ** 2).mean())(member))
+tx = optax.sgd(0.1)
+import copy
+def make_ensemble(count):
+    base = Member(nnx.Rngs(0))
+    return [copy.deepcopy(base) for _ in range(count)]  # NNX836
+members = make_ensemble(3)
+for member in members:
+    tuner = nnx.Optimizer(member, tx, wrt=nnx.Param)
+    step = nnx.cached_partial(fit, member, tuner)
+    step(x)
+print(jnp.std(jnp.stack([member(x) for member in members]), axis=0))
+""",
+            """\
 def make_ensemble(size, seed):
     @nnx.vmap(out_axes=0, axis_size=size)
     def create():
@@ -180,6 +201,60 @@ def samples(v, key, n):
 """,
         ),
         clean=(
+            """\
+class Member(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.inner(v)
+@nnx.jit
+def fit(member, optimizer, v):
+    optimizer.update(member, nnx.grad(lambda m: (m(v) ** 2).mean())(member))
+tx = optax.sgd(0.1)
+def make_ensemble(count):
+    rngs = nnx.Rngs(0)
+    return [Member(rngs) for _ in range(count)]
+members = make_ensemble(3)
+for member in members:
+    tuner = nnx.Optimizer(member, tx, wrt=nnx.Param)
+    step = nnx.cached_partial(fit, member, tuner)
+    step(x)
+print(jnp.std(jnp.stack([member(x) for member in members]), axis=0))
+""",
+            """\
+class Member(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.inner(v)
+@nnx.jit
+def fit(member, optimizer, v):
+    optimizer.update(member, nnx.grad(lambda m: (m(v) ** 2).mean())(member))
+tx = optax.sgd(0.1)
+base = Member(nnx.Rngs(0))
+members = [nnx.clone(base) for _ in range(2)]
+tuners = [nnx.Optimizer(member, tx, wrt=nnx.Param) for member in members]
+for member, tuner, rows in zip(members, tuners, (x, 2 * x)):
+    nnx.cached_partial(fit, member, tuner)(rows)
+""",
+            """\
+class Member(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.inner(v)
+@nnx.jit
+def fit(member, optimizer, v):
+    optimizer.update(member, nnx.grad(lambda m: (m(v) ** 2).mean())(member))
+tx = optax.sgd(0.1)
+base = Member(nnx.Rngs(0))
+members = [nnx.clone(base) for _ in range(2)]
+for member in members:
+    tuner = nnx.Optimizer(member, tx, wrt=nnx.Param)
+    step = nnx.cached_partial(fit, member, tuner)
+    for rows in batches[::-1]:
+        step(rows)
+""",
             """\
 def make_ensemble(size, seed):
     @nnx.split_rngs(splits=size)

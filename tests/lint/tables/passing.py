@@ -119,6 +119,18 @@ print(f({"w": x}))
         bad=(
             _PART
             + """\
+    def score(self, v, val, train: bool = True):
+        v = self.first(v, train=train)
+        return self.second(v) - val  # NNX665
+""",
+            _PART
+            + """\
+    def __call__(self, v, train: "bool | None" = None):
+        v = self.first(v, train=train)
+        return self.second(v)  # NNX665
+""",
+            _PART
+            + """\
     def __call__(self, v, train: bool = True):
         v = self.first(v, train=train)
         return self.second(v)  # NNX665
@@ -144,6 +156,38 @@ print(f({"w": x}))
 """,
         ),
         clean=(
+            _PART
+            + """\
+    def fit(self, train: list, epochs=2):
+        for _ in range(epochs):
+            print(self.second(x))
+            self.run(train)
+    def run(self, train):
+        for v in train:
+            print(self.first(v))
+Whole(nnx.Rngs(0)).fit(batches)
+""",
+            _PART
+            + """\
+    def fit(self, train, val, epochs=2):
+        for _ in range(epochs):
+            self.run(train)
+            print(self.second(x), self.second(val[0]))
+    def run(self, rows):
+        for v in rows:
+            print(self.first(v))
+Whole(nnx.Rngs(0)).fit(batches, batches)
+""",
+            _PART
+            + """\
+    def fit(self, train):
+        print(len(train), self.second(x))
+        self.run(train)
+    def run(self, rows):
+        for v in rows:
+            print(self.first(v))
+Whole(nnx.Rngs(0)).fit(batches)
+""",
             _PART
             + """\
     def __call__(self, v, train: bool = True):

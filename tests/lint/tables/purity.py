@@ -56,6 +56,27 @@ params = store.setup(forward, x)
 print(jax.jit(store.pure(forward))(params, x).shape)
 """
 
+# a state that is also called with other parameters than its own
+_HELD = """\
+import dataclasses
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Net:
+    params: jax.Array
+    offset: jax.Array
+    def replace(self, **words):
+        return dataclasses.replace(self, **words)
+    def __call__(self, v, params=None):
+        if params is None:
+            params = self.params
+        return v * params + self.offset
+    def called(self, *args, params=None):
+        return self.__call__(*args, params=params)
+    def halved(self):
+        return self.replace(params=self.params / 2)
+def main(net):
+"""
+
 CASES = {
     "NNX801": Cases(
         bad=(
@@ -307,6 +328,32 @@ class Trainer:
     "NNX802": Cases(
         bad=(
             """\
+class Count(nnx.Variable):
+    pass
+class Counter(nnx.Module):
+    def __init__(self):
+        self.n = Count(jnp.array(0))
+    def __call__(self):
+        self.n[...] += 1
+        return self.n[...]
+counter = Counter()
+print(nnx.jit(counter)())  # NNX802
+""",
+            """\
+class Tracker(nnx.Module):
+    def __init__(self):
+        self.total = nnx.BatchStat(jnp.array(0.0))
+    def add(self, value):
+        self.total[...] = self.total[...] + value.sum()
+    def watch(self, value):
+        self.add(value)
+        return value
+tracker = Tracker()
+watch = jax.jit(tracker.watch)  # NNX802
+for _ in range(2):
+    watch(x)
+""",
+            """\
 class Sampler(nnx.Module):
     def __init__(self, rngs):
         self.net = nnx.Linear(3, 3, rngs=rngs)
@@ -379,6 +426,41 @@ trainer = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
 """,
         ),
         clean=(
+            """\
+class Count(nnx.Variable):
+    pass
+class Counter(nnx.Module):
+    def __init__(self):
+        self.n = Count(jnp.array(0))
+    def __call__(self):
+        self.n[...] += 1
+        return self.n[...]
+counter = Counter()
+count = nnx.jit(lambda counter: counter())
+print(count(counter), count(counter))
+""",
+            """\
+class Total(nnx.Module):
+    def __init__(self):
+        self.total = nnx.BatchStat(jnp.array(0.0))
+    def add(self, value):
+        self.total[...] = self.total[...] + value.sum()
+    def __call__(self, value):
+        return value + self.total[...]
+total = Total()
+total.add(x)
+print(nnx.jit(total)(x))
+""",
+            """\
+class Total(nnx.Module):
+    def __init__(self):
+        self.total = nnx.BatchStat(jnp.array(0.0))
+    def __call__(self, value, training=False):
+        if training:
+            self.total[...] = self.total[...] + value.sum()
+        return value + self.total[...]
+print(jax.jit(Total())(x))
+""",
             """\
 class Sampler(nnx.Module):
     def __init__(self, rngs):
@@ -630,6 +712,46 @@ y = main(x)
     "NNX804": Cases(
         bad=(
             """\
+class Dual:
+    def __init__(self, v):
+        self.scales = v
+        self.run = jax.jit(self.objective)
+    def objective(self, v):
+        out = self.cost() * v.sum()
+        self.scales = jnp.exp(v)  # NNX804
+        return out
+    def cost(self):
+        return jnp.sum(self.scales)
+print(Dual(x).run(x))
+""",
+            """\
+class Dual:
+    def __init__(self, v):
+        self.scales = v
+        self.run = jax.jit(self.objective)
+    def objective(self, v):
+        self.scales = jnp.exp(v)  # NNX804
+        return jnp.sum(self.scales)
+    def show(self):
+        print(self.scales)
+dual = Dual(x)
+print(dual.run(x))
+""",
+            """\
+class Dual:
+    def __init__(self, v):
+        self.scales = v
+        self.run = jax.jit(self.objective)
+        self.more = jax.jit(self.cost)
+    def objective(self, v, first=True):
+        if first:
+            self.scales = jnp.exp(v)  # NNX804
+        return self.cost()
+    def cost(self):
+        return jnp.sum(self.scales)
+print(Dual(x).run(x))
+""",
+            """\
 class Stored:
     def __init__(self):
         self.params = jnp.ones(3)
@@ -742,6 +864,42 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+class Dual:
+    def __init__(self):
+        self.bounds = 2.0
+        self.run = jax.jit(jax.value_and_grad(self.objective))
+    def objective(self, v):
+        self.assemble(v)
+        return self.cost()
+    def assemble(self, v):
+        rest = self.split(v)
+        self.parts = [rest, rest * self.bounds]
+    def split(self, v):
+        self.scales = jnp.log(1 + jnp.exp(v))
+        return v * 2
+    def cost(self):
+        return jnp.sum(self.scales) + sum(jnp.sum(part) for part in self.parts)
+dual = Dual()
+print(dual.run(x), dual.run(x * 2))
+""",
+            """\
+class Fit:
+    def __init__(self, circuit):
+        self.circuit = circuit
+        self.loss_jit = jax.jit(self.loss)
+    def loss(self, v):
+        self.low, self.high = self.circuit(v)
+        return jnp.sum(self.low - self.high)
+    def run(self, v):
+        def shown(v):
+            self.low, self.high = self.circuit(v)
+            print(self.low, self.high)
+        for _ in range(2):
+            print(self.loss_jit(v))
+            shown(v)
+Fit(lambda v: (v - 1, v + 1)).run(x)
+""",
             """\
 class Stored:
     def __init__(self):
@@ -1523,6 +1681,31 @@ y = jax.jit(solve)(x)
     "NNX807": Cases(
         bad=(
             """\
+def fly(v, count):
+    @jax.jit
+    def act(old):
+        return old + speed  # NNX807
+    action = jnp.zeros(3)
+    for step in range(count):
+        speed = v * step
+        action = jax.lax.cond(step != 0, act, lambda old: old, action)
+    return action
+print(fly(x, 3))
+""",
+            """\
+def fly(v, count):
+    @jax.jit
+    def act(old):
+        return old + speed  # NNX807
+    action = jnp.zeros(3)
+    for step in range(count):
+        speed = v * step
+        action = jax.lax.cond(step == 0, act, lambda old: old, action)
+        action = act(action)
+    return action
+print(fly(x, 3))
+""",
+            """\
 rate = 1.0
 good = x > 0
 @jax.jit
@@ -1728,8 +1911,209 @@ def main():
         tune(f, gain)
         print(f._apply(x))
 """,
+            """\
+rows = jnp.ones((4, 3))
+@jax.jit
+def noise(key):
+    return jax.random.normal(key, rows.shape) + rows.mean()  # NNX807
+for i in range(3):
+    print(noise(jax.random.key(i)))
+    rows = rows.at[i].set(x * i)
+""",
+            """\
+def run(states):
+    rows = jnp.ones((1, 3))
+    @jax.jit
+    def noise(key):
+        return jax.random.normal(key, rows.shape)  # NNX807
+    for i in range(3):
+        print(noise(jax.random.key(i)))
+        rows = jnp.concatenate([rows, x[None] * i])
+run(None)
+""",
+            _HELD
+            + """\
+    @jax.jit
+    def grads(params):
+        def loss_fn(free):
+            return (net(x, params=free) * net.offset).sum()  # NNX807
+        return jax.grad(loss_fn)(params)
+    for _ in range(3):
+        g = grads(net.params)
+        net = net.replace(params=net.params - g, offset=net.offset + 1)
+main(Net(params=x, offset=x))
+""",
+            _HELD
+            + """\
+    @jax.jit
+    def grads(params):
+        def loss_fn(free):
+            return net(x).sum() + free.sum()  # NNX807
+        return jax.grad(loss_fn)(params)
+    for _ in range(3):
+        g = grads(net.params)
+        net = net.replace(params=net.params - g)
+main(Net(params=x, offset=x))
+""",
+            """\
+import sys
+@jax.jit
+def step(v):
+    return v * scale  # NNX807
+if len(sys.argv) < 99:
+    scale = 3.0
+    print(step(x))
+scale = 2.0
+for v in batches:
+    print(step(v))
+""",
+            """\
+count = 2
+@jax.jit
+def mean(rows):
+    return rows.sum() / count  # NNX807
+rows = jnp.ones((2, 3))
+print(mean(rows))
+count = 5
+other = jnp.ones((count, 3))
+print(mean(rows))
+""",
         ),
         clean=(
+            """\
+def fly(v, count):
+    @jax.jit
+    def act(old):
+        return old + speed
+    @jax.jit
+    def begin(old):
+        return old - speed
+    action = jnp.zeros(3)
+    for step in range(count):
+        speed = v * (step + 1)
+        action = jax.lax.cond(step == 0, act, lambda old: old, action)
+        if step == 0:
+            action = begin(action)
+    return action
+print(fly(x, 3))
+""",
+            """\
+rows = jnp.ones((4, 3))
+@jax.jit
+def noise(key):
+    return jax.random.normal(key, rows.shape)
+for i in range(3):
+    print(noise(jax.random.key(i)))
+    rows = rows.at[i].set(x * i)
+""",
+            """\
+def run(rows):
+    @jax.jit
+    def noise(key):
+        return jax.random.normal(key, (len(rows), 3))
+    for i in range(3):
+        print(noise(jax.random.key(i)))
+        rows[i] = i
+    for i in range(3):
+        rows = jax.random.permutation(jax.random.key(i), rows)
+        print(noise(jax.random.key(i)))
+run(np.ones(4))
+""",
+            _HELD
+            + """\
+    @jax.jit
+    def grads(params):
+        def loss_fn(free):
+            return (net(x, params=free) * net.offset).sum()
+        return jax.grad(loss_fn)(params)
+    for _ in range(3):
+        g = grads(net.params)
+        net = net.replace(params=net.params - g)
+main(Net(params=x, offset=x))
+""",
+            _HELD
+            + """\
+    @jax.jit
+    def grads(params):
+        def loss_fn(free):
+            return (net.called(x, params=free) * net.offset).sum()
+        return jax.grad(loss_fn)(params)
+    @jax.jit
+    def update(net, g):
+        net = net.replace(params=net.params - g)
+        net = net.halved()
+        return net, {"norm": jnp.sum(g)}
+    for _ in range(3):
+        net, info = update(net, grads(net.params))
+        print(info)
+main(Net(params=x, offset=x))
+""",
+            """\
+import sys
+@jax.jit
+def step(v):
+    return v * scale
+if len(sys.argv) > 99:
+    scale = 3.0
+    print(step(x))
+    sys.exit(0)
+scale = 2.0
+for v in batches:
+    print(step(v))
+""",
+            """\
+@jax.jit
+def step(v):
+    return v * scale
+scale = 3.0
+with jax.disable_jit():
+    print(step(x))
+scale = 2.0
+for v in batches:
+    print(step(v))
+""",
+            """\
+count = 2
+@jax.jit
+def mean(rows):
+    return rows.sum() / count
+rows = jnp.ones((count, 3))
+print(mean(rows))
+for count in (3, 4):
+    rows = jax.random.multivariate_normal(key, x, jnp.eye(3), (count,)).T
+    for _ in range(2):
+        print(mean(rows))
+for number, count in enumerate((3, 4)):
+    print(number)
+rows = jax.random.normal(key, shape=(count, 3))
+for _ in range(2):
+    print(mean(rows))
+""",
+            """\
+class Net:
+    def __init__(self, places):
+        self.places = places
+    def energy(self, places=None):
+        used = self.places if places is None else places
+        return (used**2).sum()
+    def minimize(self):
+        places = self.places
+        @jax.jit
+        def step(places):
+            return places - 0.1 * jax.grad(self.energy)(places)
+        for _ in range(2):
+            places = step(places)
+        self.places = places
+net = Net(x)
+@jax.jit
+def score(places):
+    return net.energy(places=places)
+for i in range(2):
+    print(score(x * i))
+    net.places = x * i
+    print(net.energy())
+net.minimize()
+""",
             """\
 rate = 1.0
 @jax.jit
@@ -2702,6 +3086,32 @@ def f(x):
     "NNX811": Cases(
         bad=(
             """\
+class Dropping(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.linear(v))
+graphdef, params, rest = nnx.split(Dropping(nnx.Rngs(0)), nnx.Param, ...)
+def loss(params, v):
+    return nnx.merge(graphdef, params, rest, copy=False)(v).sum()  # NNX811
+print(jax.grad(loss)(params, x))
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.attention = nnx.MultiHeadAttention(
+            num_heads=2, in_features=4, dropout_rate=0.1, decode=False, rngs=rngs
+        )
+    def __call__(self, v):
+        return self.attention(v)
+graphdef, params, rest = nnx.split(Encoder(nnx.Rngs(0)), nnx.Param, ...)
+def loss(params, v):
+    net = nnx.merge(graphdef, params, rest)  # NNX811
+    return net(v).sum()
+print(jax.grad(loss)(params, jnp.ones((1, 2, 4))))
+""",
+            """\
 @jax.jit
 def train_step(model, optimizer, v):
     loss, grads = nnx.value_and_grad(lambda m: m(v).mean())(model)
@@ -2813,6 +3223,42 @@ def step(state, x, n):
 """,
         ),
         clean=(
+            """\
+class Dropping(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.linear(v))
+graphdef, params, rest = nnx.split(Dropping(nnx.Rngs(0)), nnx.Param, ...)
+def loss(params, v):
+    return nnx.merge(graphdef, params, rest, copy=True)(v).sum()
+print(jax.grad(loss)(params, x))
+""",
+            """\
+class Attending(nnx.Module):
+    def __init__(self, rngs):
+        self.attention = nnx.MultiHeadAttention(num_heads=2, in_features=4, dropout_rate=0.0, decode=False, rngs=rngs)
+    def __call__(self, v):
+        return self.attention(v)
+graphdef, params, rest = nnx.split(Attending(nnx.Rngs(0)), nnx.Param, ...)
+def loss(params, v):
+    return nnx.merge(graphdef, params, rest)(v).sum()
+print(jax.grad(loss)(params, jnp.ones((1, 2, 4))))
+""",
+            """\
+class Dropping(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v, noisy=False):
+        v = self.linear(v)
+        return self.drop(v) if noisy else v
+graphdef, params, rest = nnx.split(Dropping(nnx.Rngs(0)), nnx.Param, ...)
+def loss(params, v):
+    return nnx.merge(graphdef, params, rest)(v).sum()
+print(jax.grad(loss)(params, x))
+""",
             """\
 @jax.jit
 def train_step(model, optimizer, v):

@@ -27,9 +27,60 @@ def rollout(env, key, n):
 print(jax.jit(rollout, static_argnums=(0, 2))(Maze(), key, 4))
 """
 
+# a policy that gets a key and does not look at it
+_POLICY = """\
+class Policy(nnx.Module):
+    def __init__(self, rngs):
+        self.layer = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, key, x):
+        return self.layer(x)
+def cost(policy, state, key):
+    first, key = jax.random.split(key)
+    for _ in range(2):
+        state = jax.vmap(policy)(jax.random.split(first, 4), state)
+    return jnp.sum(state**2)
+def step(policy, state, key):
+    used, key = jax.random.split(key)
+    return nnx.value_and_grad(cost)(policy, state, used)
+policy = Policy(nnx.Rngs(0))
+for _ in range(2):
+    rest, part = jax.random.split(key)
+    print(step(policy, jnp.ones((4, 3)), part)[0])
+"""
+
+# all bounds come of NumPy, in spite of the keys that are handed on
+_BOUNDS = """rng = np.random.default_rng(0)
+for _ in range(2):
+    def bounds(key, low):
+        found = []
+        for _ in range(3):
+            key, part = jax.random.split(key)
+            found.append(rng.uniform(low, 1.0))
+        return found
+    keys = jax.random.split(key, 3)
+    print(bounds(keys[1], 0.0), bounds(keys[2], 0.5))
+"""
+
+_CALIBRATED = """\
+def noisy(v, inference, key):
+    return v if inference else v * jax.random.normal(key)
+def predict(model, batch, inference, key):
+    keys = jax.random.split(key, len(batch))
+    return jax.vmap(lambda v, k: model(v, inference, k))(batch, keys)
+for batch in batches:
+    print(predict(noisy, batch, True, key))
+"""
+
 CASES = {
     "NNX773": Cases(
         bad=(
+            """\
+def cost(rate, key):
+    return rate * jnp.sum(jax.random.normal(key, (3,)))
+costs = []
+for rate in jnp.arange(1.0, 1.3, 0.1):
+    costs.append(cost(rate, key))  # NNX773
+""",
             """\
 def fast(k, v):
     return v + jax.random.normal(k, v.shape)
@@ -57,6 +108,14 @@ assert a == b
 """,
         ),
         clean=(
+            """\
+def cost(rate, key):
+    return rate * jnp.sum(jax.random.normal(key, (3,)))
+costs = []
+for rate in jnp.arange(1.0, 1.3, 0.1):
+    key, part = jax.random.split(key)
+    costs.append(cost(rate, part))
+""",
             """\
 def sample(k):
     high = jax.random.normal(k)
@@ -94,6 +153,48 @@ for i, rate in enumerate([0.1, 0.2]):
     ),
     "NNX830": Cases(
         bad=(
+            _POLICY.replace("self.layer(x)", "self.layer(x) + jax.random.normal(key, (3,))")
+            .replace("state = jax.vmap(policy)(jax.random.split(first, 4), state)", "state = state + 1.0")
+            .replace("state**2)", "state**2) + jnp.sum(policy(first, state))")
+            .replace("split(key)\n    print", "split(key)  # NNX830\n    print"),
+            _BOUNDS.replace("found.append(rng", "found.append(jax.random.normal(part) + rng").replace(
+                "split(key, 3)", "split(key, 3)  # NNX830"
+            ),
+            _CALIBRATED.replace("True, key))", "False, key))  # NNX830"),
+            "def noisy(v, levels):\n    for level in levels:\n"
+            "        v = v + jax.random.normal(key, v.shape) * level  # NNX830\n    return v\nnoisy(x, [0.1, 0.2])\n",
+            """\
+def filtered(start, count, rate, key):
+    return start * rate + jax.random.normal(key, (count,))
+def cost(start, rate, key):
+    return filtered(start, 3, rate, key).sum()
+def run(starts, key):
+    for _ in range(3):
+        starts = [start + cost(start, 0.5, key) for start in starts]  # NNX830
+    return starts
+print(run(batches, key))
+""",
+            """\
+def kernel(key, place, score):
+    move, accept = jax.random.split(key)
+    other = place + jax.random.normal(move)
+    taken = jnp.log(jax.random.uniform(accept)) < -(other**2) - score
+    return jnp.where(taken, other, place), jnp.where(taken, -(other**2), score)
+def walk(key, count, place):
+    def body(_, state):
+        return kernel(key, *state)  # NNX830
+    return jax.lax.fori_loop(0, count, body, (place, -(place**2)))[0]
+print(walk(key, 3, 0.0))
+""",
+            """\
+def move(place, key):
+    return place + jax.random.normal(key, place.shape), place.sum()
+def walk(key, place):
+    def body(place, _):
+        return move(place, key)  # NNX830
+    return jax.lax.scan(body, place, None, length=3)
+print(walk(key, x))
+""",
             """\
 from flax import linen
 net = linen.Dense(3)
@@ -542,6 +643,124 @@ class Agent:
 """,
         ),
         clean=(
+            _POLICY,
+            _BOUNDS,
+            _CALIBRATED,
+            """\
+def switched(key, count):
+    times = {}
+    for place in range(count):
+        rest, part = jax.random.split(key)
+        times[int(np.random.randint(5))] = place
+    rest, part = jax.random.split(key)
+    return times, jax.random.normal(part)
+print(switched(key, 2))
+""",
+            """\
+class Uniform:
+    def run(self, key):
+        return jax.random.uniform(key, (2,))
+def compared(methods, key):
+    found = []
+    for method in methods:
+        first, second = jax.random.split(key)
+        found.append(method.run(first))
+    return found
+print(compared([Uniform(), Uniform()], key))
+""",
+            """\
+def cost(rate, key):
+    return rate * jnp.sum(jax.random.normal(key, (3,)))
+costs = []
+for rate in jnp.arange(1.0, 1.3, 0.1):
+    costs.append(cost(rate, key))
+print(costs)
+""",
+            """\
+def save_image(v):
+    print(v.shape)
+def noisy(v, levels, key):
+    for level in levels:
+        seen = v + jax.random.normal(key, v.shape) * level
+        save_image(seen)
+noisy(x, [0.1, 0.2], key)
+""",
+            """\
+import time
+states = jax.random.split(key, 4)
+speeds = []
+for count in [2, 4]:
+    states = jax.random.split(key, count)
+    start = time.time()
+    states = jax.vmap(lambda k: jax.random.uniform(k))(states)
+    speeds.append(count / (time.time() - start))
+print(speeds)
+""",
+            """\
+import time
+def latency(count, key):
+    begin = time.monotonic()
+    for _ in range(count):
+        key, part = jax.random.split(key)
+        first = jax.random.normal(part, (3,))
+        second = jax.random.normal(part, (3,))
+        jax.block_until_ready(first @ second)
+    return time.monotonic() - begin
+print(latency(2, key))
+""",
+            """\
+if __name__ == "__main__":
+    act = jax.jit(jax.vmap(lambda k, v: v + jax.random.normal(k)))
+    entropy = jax.jit(jax.vmap(lambda k, v: v * jax.random.normal(k)))
+    a = act(jax.random.split(key, 3), x)
+    e = entropy(jax.random.split(key, 3), x)
+    print("done")
+""",
+            """\
+def filtered(start, count, rate, key):
+    return start * rate + jax.random.normal(key, (count,))
+def cost(start, rate, key):
+    return filtered(start, 3, 2, rate, key).sum()
+import sys
+rates = jnp.linspace(0.1, 0.9, 20)
+for size in sys.argv[50:]:
+    for factor in jnp.arange(3):
+        for rate in rates:
+            key, subkey = jax.random.split(key)
+            value = cost(x * factor, rate, subkey)
+            print(value)
+""",
+            """\
+def kernel(key, place, score):
+    other = place + jax.random.normal(key)
+    return other, -(other**2)
+def walk(key, count, place):
+    def body(i, state):
+        return kernel(jax.random.fold_in(key, i), *state)
+    return jax.lax.fori_loop(0, count, body, (place, -(place**2)))[0]
+print(walk(key, 3, 0.0))
+""",
+            """\
+def step(weights, key):
+    noise = jax.random.normal(key, weights.shape)
+    return weights - 0.1 * jax.grad(lambda w: ((w + noise) ** 2).sum())(weights)
+def fit(key, weights):
+    return jax.lax.fori_loop(0, 3, lambda i, w: step(w, key), weights)
+print(fit(key, x))
+""",
+            """\
+def project(key, rows):
+    return rows @ jax.random.normal(key, (3, 3))
+def run(key, rows):
+    return jax.lax.fori_loop(0, 3, lambda i, rows: project(key, rows), rows)
+print(run(key, x))
+""",
+            """\
+def draw(key, *shape):
+    return jax.random.normal(key, shape)
+sizes = (2, 3)
+print(draw(jax.random.fold_in(key, 1), *sizes) + draw(jax.random.fold_in(key, 2), *sizes))
+""",
             """\
 class Fit:
     def __init__(self, scale):

@@ -485,6 +485,25 @@ print(a2c_loss(ActorCritic(nnx.Rngs(0)), jnp.ones((5, 3)), jnp.arange(5) % 4, jn
     "NNX837": Cases(
         bad=(
             """\
+def kind(path, _):
+    return "kept" if "bias" in jax.tree_util.keystr(path) else "trained"
+kinds = jax.tree.map_with_path(kind, nnx.state(model, nnx.Param))
+tx = optax.partition({"trained": optax.sgd(0.1), "kept": optax.set_to_zero()}, kinds)  # NNX837
+trained = nnx.Optimizer(model, tx, wrt=nnx.Param)
+""",
+            """\
+_, params = nnx.split(model, nnx.Param)
+mask = jax.tree.map(lambda leaf: leaf.ndim > 1, params)
+tx = optax.chain(optax.clip(1.0), optax.adamw(1e-3, mask=mask))  # NNX837
+trained = nnx.Optimizer(model, tx, wrt=nnx.Param)
+""",
+            """\
+def make(net):
+    decayed = jax.tree_util.tree_map(lambda leaf: leaf.ndim > 1, nnx.state(net, nnx.Param))
+    return optax.lamb(0.1, mask=decayed)  # NNX837
+trained = nnx.Optimizer(model, make(model), wrt=nnx.Param)
+""",
+            """\
 def labels(params):
     found = {name: "fixed" if "embed" in name else "trained" for name in params}
     return found
@@ -527,6 +546,35 @@ tx = make(options())
             "tx = optax.chain(optax.scale_by_adam(), optax.scale(-1e-3), optax.clip_by_global_norm(1.0))  # NNX837\n",
         ),
         clean=(
+            """\
+def kind(path, _):
+    return "kept" if "bias" in jax.tree_util.keystr(path) else "trained"
+tx = optax.partition(
+    {"trained": optax.sgd(0.1), "kept": optax.set_to_zero()}, lambda params: jax.tree.map_with_path(kind, params)
+)
+trained = nnx.Optimizer(model, tx, wrt=nnx.Param)
+trained.update(model, nnx.grad(lambda m: m(x).sum())(model))
+""",
+            """\
+graphdef, params = nnx.split(model, nnx.Param)
+mask = jax.tree.map(lambda leaf: leaf.ndim > 1, params)
+tx = optax.adamw(1e-3, mask=mask)
+state = tx.init(params)
+slope = jax.grad(lambda params: nnx.merge(graphdef, params)(x).sum())(params)
+updates, state = tx.update(slope, state, params)
+print(jax.tree.leaves(optax.apply_updates(params, updates))[0])
+""",
+            """\
+mask = nnx.map_state(lambda path, leaf: path[-1] == "kernel", nnx.state(model, nnx.Param))
+trained = nnx.Optimizer(model, optax.adamw(1e-3, mask=mask), wrt=nnx.Param)
+trained.update(model, nnx.grad(lambda m: m(x).sum())(model))
+""",
+            """\
+state = nnx.state(model, nnx.Param)
+mask = jax.tree.map(lambda leaf: True, state, is_leaf=lambda leaf: isinstance(leaf, nnx.Variable))
+trained = nnx.Optimizer(model, optax.adamw(1e-3, mask=mask), wrt=nnx.Param)
+trained.update(model, nnx.grad(lambda m: m(x).sum())(model))
+""",
             """\
 import argparse
 parser = argparse.ArgumentParser()
@@ -1289,6 +1337,22 @@ loss(jnp.ones((2, 3)), jnp.array([0, 2]))
     "NNX888": Cases(
         bad=(
             """\
+def distances(points):
+    rows = jnp.expand_dims(points, 0)
+    columns = jnp.expand_dims(points, axis=1)
+    return jnp.linalg.norm(rows - columns, axis=-1)  # NNX888
+def energy(points):
+    far = distances(points)
+    return jnp.where(jnp.eye(len(points)) > 0, 0.0, 1.0 / far).sum()
+force = jax.grad(energy)
+""",
+            """\
+def spread(points):
+    one, other = points[:, None], points[None]
+    return jnp.sqrt(((one - other) ** 2).sum(-1)).mean()  # NNX888
+force = jax.grad(lambda points: spread(2.0 * points))
+""",
+            """\
 def spread(points):
     return jnp.linalg.norm(points[:, None] - points[None, :], axis=-1).sum()  # NNX888
 class Orbit:
@@ -1315,6 +1379,36 @@ force = jax.grad(energy)
             ),
         ),
         clean=(
+            """\
+def distances(points, others):
+    rows = jnp.expand_dims(points, 0)
+    columns = jnp.expand_dims(others, axis=1)
+    return jnp.linalg.norm(rows - columns, axis=-1)
+def energy(points):
+    return distances(points, points[::-1] + 3.0).sum()
+print(jax.grad(energy)(jnp.ones((4, 2))))
+""",
+            """\
+def distances(points):
+    rows = jnp.expand_dims(points, 0)
+    points = points + 5.0
+    columns = jnp.expand_dims(points, 1)
+    return jnp.linalg.norm(rows - columns, axis=-1)
+print(jax.grad(lambda points: distances(points).sum())(jnp.ones((4, 2))))
+""",
+            """\
+def distances(points):
+    rows, columns = jnp.expand_dims(points, 0), jnp.expand_dims(points, 1)
+    square = jnp.sum((rows - columns) ** 2, axis=-1)
+    return jnp.sqrt(jnp.where(square > 0, square, 1.0))
+print(jax.grad(lambda points: distances(points).sum())(jnp.ones((4, 2))))
+""",
+            """\
+def distances(points):
+    rows, columns = jnp.expand_dims(points, 0), jnp.expand_dims(points, 1)
+    return jnp.linalg.norm(rows - columns, axis=-1)
+print(distances(jnp.ones((4, 2))).sum(), jax.grad(lambda points: (points**2).sum())(jnp.ones((4, 2))))
+""",
             """\
 def spread(points):
     return jnp.linalg.norm(points[:, None] - points[None, :], axis=-1).sum()

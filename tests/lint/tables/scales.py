@@ -886,6 +886,19 @@ print(counted(jnp.ones(4)))
     "NNX978": Cases(
         bad=(
             """\
+def weights(base, places):
+    return 1.0 / base ** jnp.arange(1, places + 1)  # NNX978
+def decode(digits):
+    return jnp.sum(digits * weights(256, digits.shape[-1]), axis=-1)
+print(weights(256, 4), decode(jnp.ones((2, 4))))
+""",
+            """\
+def sizes(start, count):
+    return start * 2 ** jnp.arange(count)  # NNX978
+def report(scale):
+    return sizes(scale, 3), sizes(start=1, count=33)
+""",
+            """\
 def log_factorials(count):
     return jnp.log(jnp.cumprod(jnp.arange(1, count + 1)))  # NNX978
 print(log_factorials(20))
@@ -915,6 +928,34 @@ print([factorial(3), factorial(13)])
 """,
         ),
         clean=(
+            """\
+def weights(base, places):
+    return 1.0 / base ** jnp.arange(1, places + 1)
+def decode(digits):
+    return jnp.sum(digits * weights(256.0, digits.shape[-1]), axis=-1)
+print(weights(256.0, 4), decode(jnp.ones((2, 4))))
+""",
+            """\
+def weights(base, places):
+    return 1.0 / base ** jnp.arange(1, places + 1)
+print(weights(256, 3), weights(2, 20), weights(base=10, places=9))
+""",
+            """\
+def weights(base, places):
+    if places > 3:
+        return 1.0 / float(base) ** jnp.arange(1, places + 1)
+    return 1.0 / base ** jnp.arange(1, places + 1)
+def decode(digits):
+    return jnp.sum(digits * weights(256, digits.shape[-1]), axis=-1)
+print(weights(256, 4), decode(jnp.ones((2, 4))))
+""",
+            """\
+def weights(base, places):
+    places = min(places, 3)
+    return 1.0 / base ** jnp.arange(1, places + 1)
+few = partial(weights, 2)
+print(weights(256, 4), few(20))
+""",
             """\
 def log_factorials(count):
     return jnp.cumsum(jnp.log(jnp.arange(1, count + 1)))

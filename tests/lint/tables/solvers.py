@@ -409,6 +409,16 @@ print(solved(jnp.linalg.cholesky(gram), x, True), solve_triangular(jnp.swapaxes(
         bad=(
             _TIMES
             + """\
+class Base:
+    def path(self, start):
+        return odeint(self.rate, start, ts)  # NNX939
+    def rate(self, t, state):
+        "The right side."
+        return -state * t
+print(Base)
+""",
+            _TIMES
+            + """\
 class Decay:
     def rate(self, time, state, k):
         return -k * state
@@ -439,6 +449,31 @@ def path(start, k):
             "from scipy.integrate import solve_ivp\npath = solve_ivp(lambda y, t: -y, (0, 1), [1.0])  # NNX939\n",
         ),
         clean=(
+            _TIMES
+            + """\
+import abc
+class Base(abc.ABC):
+    @abc.abstractmethod
+    def rate(state, t, control):
+        ...
+    def path(self, start):
+        return odeint(self.rate, start, ts, 0.5)
+class Decay(Base):
+    rate = staticmethod(lambda state, t, control: -control * state)
+print(Decay().path(x))
+""",
+            _TIMES
+            + """\
+class Base:
+    def rate(state, t, control):
+        raise NotImplementedError
+    def path(self, start):
+        return odeint(self.rate, start, ts, 0.5)
+class Decay(Base):
+    def __init__(self):
+        self.rate = lambda state, t, control: -control * state
+print(Decay().path(x))
+""",
             _TIMES + "def rate(y, t, k):\n    return -k * y\nprint(odeint(rate, x, ts, 0.5))\n",
             _TIMES + "def rate(t, y, k):\n    return -k * y\nprint(odeint(lambda y, t: rate(t, y, 0.5), x, ts))\n",
             _TIMES + "def rate(state, _t):\n    return -state\nprint(odeint(rate, x, ts))\n",

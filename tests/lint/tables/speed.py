@@ -608,6 +608,15 @@ for i in range(3):
     "NNX907": Cases(
         bad=(
             """\
+import time
+step = jax.jit(lambda v: v * 2)
+print("begin")
+start = time.time()
+y = step(x)
+end = time.time()
+print(f"{end - start} s, {1 / (end - start)} per second")  # NNX907
+""",
+            """\
 step = jax.jit(jnp.sin)
 step(x)
 start = time.time()
@@ -756,6 +765,16 @@ print(time.time() - begin)  # NNX907
 """,
         ),
         clean=(
+            """\
+import time
+step = jax.jit(lambda v: v * 2)
+print("all rows at once: compilation")
+
+start = time.time()
+y = step(x)
+end = time.time()
+print(f"{end - start} s")
+""",
             """\
 start = time.time()
 y = jax.jit(jnp.sin)(x)

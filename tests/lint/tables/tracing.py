@@ -860,6 +860,17 @@ fast(x, True)
     "NNX823": Cases(
         bad=(
             """\
+def rows(v, n):
+    return jnp.zeros(n) + v  # NNX823
+print(jax.vmap(rows, in_axes=(0, 0))(x, jnp.arange(3)))
+""",
+            """\
+def rows(v, n, m):
+    return jnp.zeros((m, n)) + v  # NNX823
+rows = partial(rows, m=2)
+print(jax.jit(rows)(1.0, 3))
+""",
+            """\
 @jax.jit
 def upper(v, n, axis):
     rows, columns = jnp.triu_indices(n)  # NNX823
@@ -924,6 +935,35 @@ def f(x, parts):
 """,
         ),
         clean=(
+            """\
+def crop(key, image, height, width):
+    return jax.lax.dynamic_slice(image, (0, 0), (height, width)) + jax.random.uniform(key)
+def pick(key, image, height, width):
+    return jax.random.choice(key, image.reshape(-1), (height * width,)).reshape(height, width)
+if len(batches) > 1:
+    crop = partial(crop, height=2, width=2)
+    pick = partial(pick, height=2, width=2)
+@partial(jax.jit, static_argnames="first")
+def step(keys, image, first):
+    use = pick if first else crop
+    return jax.vmap(use, in_axes=(0, None))(keys, image)
+print(step(jax.random.split(key, 3), jnp.eye(4), first=True).shape)
+print(step(jax.random.split(key, 3), jnp.eye(4), first=False).shape)
+""",
+            """\
+def zeros(v, n):
+    return jnp.zeros(n) + v
+def ones(v, n):
+    return jnp.ones(n) + v
+if len(batches) > 1:
+    zeros = partial(zeros, n=3)
+    ones = partial(ones, n=3)
+@partial(jax.jit, static_argnames="first")
+def step(v, first):
+    use = ones if first else zeros
+    return jax.vmap(use)(v), jax.jit(use)(v[0])
+print(step(x, first=True)[0].shape)
+""",
             """\
 def compiled(**options):
     def wrapper(f):
@@ -1201,6 +1241,15 @@ def f(x, counts):
     "NNX826": Cases(
         bad=(
             """\
+@partial(jax.jit, static_argnames="sizes")
+def blurred(v, sizes):
+    return v * len(sizes)
+blurred_all = jax.vmap(blurred, in_axes=(0, None))
+def run(rows):
+    return blurred(rows, sizes=[3, 5])  # NNX826
+print(blurred_all(jnp.ones((2, 3)), 1.0) if x.sum() < 0 else run(x))
+""",
+            """\
 from dataclasses import dataclass
 @dataclass
 class Sizes:
@@ -1358,6 +1407,12 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+@partial(jax.jit, static_argnames=("steps", "unroll"))
+def walked(start, speed, steps, unroll=False):
+    return start + speed * steps
+print(jax.vmap(partial(walked, steps=2), in_axes=(0, None))(x, 0.5))
+""",
             """\
 from dataclasses import dataclass
 from flax import linen

@@ -426,6 +426,15 @@ def warm_up(params, rounds):
         bad=(
             _DROPPING
             + """\
+@nnx.jit
+def pred_step(net, x):
+    logits = net(x)  # NNX815
+    return logits.argmax(axis=-1), logits
+"""
+            + _MAIN
+            + "first, _ = pred_step(net, x)\n",
+            _DROPPING
+            + """\
 def evaluate(net, x):
     return net(x).mean()  # NNX815
 """
@@ -455,6 +464,15 @@ print(trainer.predict(x))
 """,
         ),
         clean=(
+            _DROPPING
+            + """\
+@nnx.jit
+def pred_step(net, x):
+    logits = net(x)
+    return logits.argmax(axis=-1), logits
+"""
+            + _MAIN
+            + "net.eval()\nfirst, _ = pred_step(net, x)\n",
             """\
 class Dropping(nnx.Module):
     def __init__(self, rngs):

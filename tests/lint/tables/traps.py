@@ -36,6 +36,24 @@ _UNFLATTEN = (
     "read = jax.jit(lambda table: table.a.sum() + table.m[0])\n"
 )
 
+_ALL_AUX = """\
+@jax.tree_util.register_pytree_node_class
+class Table:
+    def __init__(self, raw):
+        self.m = raw.mean(axis=0)
+        self.n = raw.std(axis=0)
+    def at(self, i):
+        return self.m[i] + self.n[i]
+    def tree_flatten(self):
+        aux = (self.m, self.n)  # NNX772
+        return (), aux
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        made = object.__new__(cls)
+        made.m, made.n = aux
+        return made
+"""
+
 _WEIGHTS = "weights = {'w': x, 'b': 2.0 * x}\nleaves, structure = jax.tree.flatten(weights)\n"
 
 _LOSS = "def loss(w, v):\n    return jnp.mean((w * v - 1.0) ** 2)\n"
@@ -1865,6 +1883,14 @@ print(rounds(jnp.eye(3), jnp.arange(3), 2))
     "NNX768": Cases(
         bad=(
             """\
+def scaled(v, factor):
+    return v * factor
+def cost(v):
+    moved = scaled(v, 2.0)
+    return jnp.linalg.norm(moved) ** 2  # NNX768
+print(jax.grad(cost)(x))
+""",
+            """\
 def bends(v):
     return jnp.sin(v)
 def total(v):
@@ -1877,6 +1903,23 @@ slope = jax.grad(total)(x)
             "def loss(p, y):\n    return reg(p) + y.sum()\nstep = jax.jit(jax.value_and_grad(loss))\n",
         ),
         clean=(
+            """\
+def solve(v):
+    return jax.lax.fori_loop(0, 3, lambda _, u: u - 0.1 * (u - jnp.sin(v)), v), v
+def cost(v):
+    path, _ = solve(v)
+    return jnp.linalg.norm(path) ** 2
+print(jax.grad(cost)(x))
+""",
+            """\
+def run_ilqr(v):
+    return jnp.concatenate([jnp.sin(v), v + 1.0])
+def cost(v):
+    found = run_ilqr(v)
+    states = found[:3]
+    return jnp.linalg.norm(states) ** 2
+print(jax.grad(cost)(x))
+""",
             """\
 def bends(v):
     return jnp.sin(v) + 2.0
@@ -2135,8 +2178,19 @@ def made(energies, numbers):
             "def make(k):\n    raw = jax.random.normal(k, (4, 2))\n    return S(raw, np.ones((4, 2)) * 2)\nmake(key)\n",
             "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.layer = nnx.Linear(3, 3, rngs=rngs)\n"
             "        self.freqs = nnx.static(jnp.arange(3) / 3)  # NNX772\n",
+            _ALL_AUX
+            + "read = jax.jit(lambda table: table.m.sum())\n"
+            + "table = Table(jax.random.normal(key, (4, 2)))\nread(table)\n",
+            _ALL_AUX.replace("    def at", "    @jax.jit\n    def at")
+            + "print(Table(jax.random.normal(key, (4, 2))).at(1))\n",
         ),
         clean=(
+            _ALL_AUX.replace("  # NNX772", "")
+            + "table = Table(jax.random.normal(key, (4, 2)))\n"
+            + "print(jax.jit(lambda i: table.at(i))(1))  # never a tree\n",
+            "from flax import struct\n@struct.dataclass\nclass S:\n"
+            "    # Static due to what old checkpoints hold\n"
+            "    a: jax.Array = struct.field(pytree_node=False)\nS(x)\n",
             """\
 from flax import struct
 @struct.dataclass
