@@ -11,7 +11,6 @@ from codemods.nnx.lint.between import compiling_roots
 from codemods.nnx.values import Const, Free, Param, Value
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__new__", "setup"})
-_DEPTH = 5  # how many methods deep an attribute is followed
 
 
 def within_one_run(context: Context, target: ast.Attribute, function: FunctionFacts) -> bool:
@@ -31,7 +30,8 @@ def within_one_run(context: Context, target: ast.Attribute, function: FunctionFa
         if _read_outside(context, target.attr, family) or not _read_within(context, target.attr):
             return False
     roots = {root.function for root in compiling_roots(context, function)}
-    return bool(roots) and all(_first(context, root, target.attr, family, 0) == "set" for root in roots)
+    known: dict[FunctionFacts, str] = {}
+    return bool(roots) and all(_first(context, root, target.attr, family, known) == "set" for root in roots)
 
 
 def _read_outside(context: Context, name: str, family: set[ClassFacts]) -> bool:
@@ -71,7 +71,9 @@ def _meant(context: Context, base: Value, scope: Scope) -> Value:
     return context.flow.resolve(context.flow.here(base, scope)).value if isinstance(base, Free) else base
 
 
-def _first(context: Context, function: FunctionFacts, name: str, family: set[ClassFacts], depth: int) -> str:
+def _first(
+    context: Context, function: FunctionFacts, name: str, family: set[ClassFacts], known: dict[FunctionFacts, str]
+) -> str:
     """Return what a function does first with an attribute: ``set`` or ``read``; empty if it does neither for certain.
 
     Args:
@@ -79,8 +81,17 @@ def _first(context: Context, function: FunctionFacts, name: str, family: set[Cla
         function: the function, with the methods that it calls.
         name: the attribute.
         family: the classes of the object.
-        depth: how many functions deep the analysis is.
+        known: what is known of functions so far, each of which is looked at once.
     """
+    if function not in known:
+        known[function] = ""  # of one that calls itself
+        known[function] = _found_first(context, function, name, family, known)
+    return known[function]
+
+
+def _found_first(
+    context: Context, function: FunctionFacts, name: str, family: set[ClassFacts], known: dict[FunctionFacts, str]
+) -> str:
     other = function.self_param.name if function.self_param is not None and function.owner not in family else ""
     calls = {event.node: event for event in context.bodies.calls.get(function.scope, ())}
     paths = context.bodies.paths(function.scope)
@@ -100,10 +111,10 @@ def _first(context: Context, function: FunctionFacts, name: str, family: set[Cla
                 return "set"
             continue
         event = calls.get(node) if isinstance(node, ast.Call) else None
-        if event is None or depth == _DEPTH:
+        if event is None:
             continue
         done = {
-            _first(context, callee.function, name, family, depth + 1)
+            _first(context, callee.function, name, family, known)
             for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope))
             if callee.function is not function
         }
