@@ -189,7 +189,8 @@ _FIRST = (
     "",
     "When that was mended, 69 others were read, two of them with NNX code: 204 findings, 145 right (21 of them keys",
     "that are drawn from and split after that, whose numbers nobody can tell apart by a test), 44 of no use, 15 false",
-    "(9 of them NNX807 in five projects); 19 hints, 16 right, 3 of no use.",
+    "(9 of them NNX807 in five projects); 19 hints, 16 right, 3 of no use. None of the false ones is made any",
+    "more, and six of those of no use.",
 )
 
 
