@@ -36,19 +36,8 @@ def unrecoverable(paths: Sequence[str]) -> dict[str, str] | None:
 
     What is staged counts as recoverable, since it comes back from the index: hooks run on staged files.
     """
-    lost: dict[str, str] = {}
-    tops: dict[str, str | None] = {}
-    by_top: dict[str, list[str]] = {}
-    for path in paths:
-        folder = os.path.dirname(os.path.realpath(path))
-        if folder not in tops:
-            found = git(folder, "rev-parse", "--show-toplevel")
-            tops[folder] = found.rstrip("\n") if found else None
-        top = tops[folder]
-        if top is None:
-            lost[path] = "is in no git repository"
-        else:
-            by_top.setdefault(top, []).append(path)
+    by_top = _by_repository(paths)
+    lost = dict.fromkeys(by_top.pop("", ()), "is in no git repository")
     for top, inside in by_top.items():
         # without paths: thousands of them would not fit on a command line
         status = git(top, "status", "--porcelain", "-z", "--no-renames", "--ignored", "--untracked-files=all") or ""
@@ -65,6 +54,23 @@ def unrecoverable(paths: Sequence[str]) -> dict[str, str] | None:
     return lost if by_top else None
 
 
+def _by_repository(paths: Sequence[str]) -> dict[str, list[str]]:
+    """Return files by the top of the repository that they are in; it is asked for once a folder. Empty for none."""
+    tops: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        folder = os.path.dirname(os.path.realpath(path))
+        if folder not in tops:
+            tops[folder] = _top(folder)
+        found.setdefault(tops[folder], []).append(path)
+    return found
+
+
+def _top(folder: str) -> str:
+    """Return the top of the repository that a folder is in; empty if it is in none."""
+    return (git(folder, "rev-parse", "--show-toplevel") or "").rstrip("\n")
+
+
 def _above(name: str) -> list[str]:
     parts = name.split("/")[:-1]
     return ["/".join(parts[: number + 1]) + "/" for number in range(len(parts))]
@@ -76,11 +82,7 @@ def _inner(paths: Sequence[str]) -> str | None:
     Returns:
         The commands; None if all are in the one around the working directory, or it is in none.
     """
-    here = (git(os.curdir, "rev-parse", "--show-toplevel") or "").rstrip("\n")
-    tops: dict[str, list[str]] = {}
-    for path in paths:
-        top = (git(os.path.dirname(os.path.realpath(path)), "rev-parse", "--show-toplevel") or "").rstrip("\n")
-        tops.setdefault(top, []).append(path)
+    here, tops = _top(os.curdir), _by_repository(paths)
     if not here or tops.keys() <= {here}:
         return None
     commands = []

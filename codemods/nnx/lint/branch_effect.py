@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Part
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS, BATCHING, last
 from codemods.nnx.lint.places import foreign, in_test, shown
 from codemods.nnx.lint.syntax import constant, own_nodes
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.lint.unmapped_callback import reads
+from codemods.nnx.lint.unmapped_callback import params_given, reads
+from codemods.nnx.lint.untraced import is_none
 from codemods.nnx.values import Call, Sequence
 
 _EFFECTS = frozenset({"jax.debug.print", "jax.debug.callback", "jax.experimental.io_callback", "jax.debug.breakpoint"})
@@ -114,27 +114,14 @@ def _handed(context: Context, event: CallEvent, batched: set[str]) -> Iterator[t
     ids = {id(values[one]) for one in given if one in values and reads(one, batched)}
     if not ids:
         return
-    flow = context.flow
-    for callee, frame in flow.calls.invoked(flow.here(event.value, event.scope)):
-        names = set()
-        for name in callee.function.params:
-            argument = flow.argument(frame, name)
-            value = argument.value if argument is not None else None
-            value = value.of.value if isinstance(value, Part) else value
-            if id(value) in ids:
-                names.add(name)
-        yield callee.function, frozenset(names)
+    yield from params_given(context, event, ids)
 
 
 def _whole_axes(root: Root) -> bool:
     """Say whether no part of an argument may be the same for all examples, while others of it differ."""
     axes = option(root, "in_axes", 1)
     parts = axes.elts if isinstance(axes, ast.Tuple | ast.List) else [axes]
-    return all(one is None or type(constant(one)) is int or _none(one) for one in parts)
-
-
-def _none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    return all(one is None or type(constant(one)) is int or is_none(one) for one in parts)
 
 
 def _spread(context: Context, function: FunctionFacts, names: frozenset[str]) -> set[str]:

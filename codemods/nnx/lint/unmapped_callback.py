@@ -116,17 +116,9 @@ class _Mapped:
         flow = self._context.flow
         values = event.scope.module.values
         mapping = {id(values[one]) for one in given if one in values and reads(one, mapped)}
-        call = flow.here(event.value, event.scope)
-        for callee, frame in flow.calls.invoked(call):
-            names = set()
-            for name in callee.function.params:
-                argument = flow.argument(frame, name)
-                value = argument.value if argument is not None else None
-                value = value.of.value if isinstance(value, Part) else value
-                if id(value) in mapping:
-                    names.add(name)
-            if names:
-                self._pending.append((callee.function, frozenset(names), root))
+        for function, filled in params_given(self._context, event, mapping):
+            if filled:
+                self._pending.append((function, filled, root))
         places = _BODIES.get(flow.calls.name(event))
         if places is None or event.value.starred:
             return
@@ -173,6 +165,20 @@ def _spread(function: FunctionFacts, names: frozenset[str]) -> set[str]:
             if value is not None and reads(value, found):
                 found |= {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
     return found
+
+
+def params_given(context: Context, event: CallEvent, ids: set[int]) -> Iterator[tuple[FunctionFacts, frozenset[str]]]:
+    """Yield the functions that a call reaches, with the parameters that get values of some identities."""
+    flow = context.flow
+    for callee, frame in flow.calls.invoked(flow.here(event.value, event.scope)):
+        names = set()
+        for name in callee.function.params:
+            argument = flow.argument(frame, name)
+            value = argument.value if argument is not None else None
+            value = value.of.value if isinstance(value, Part) else value
+            if id(value) in ids:
+                names.add(name)
+        yield callee.function, frozenset(names)
 
 
 def reads(node: ast.AST, names: set[str]) -> bool:
