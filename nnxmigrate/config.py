@@ -33,6 +33,20 @@ KEYS: Mapping[str, type[Any]] = {
     "todo": bool,
     "unsafe-fixes": bool,
 }
+#: What each key of ``[tool.nnxmigrate.fix-ckpt]`` holds: long names of options of that command.
+CHECKPOINT_KEYS: Mapping[str, type[Any]] = {
+    "model": str,
+    "rngs": str,
+    "eager-init": bool,
+    "optimizer": str,
+    "rename": dict,
+    "drop": list,
+    "keep": list,
+    "allow-missing": list,
+    "link": bool,
+    "verify": bool,
+    "verify-from-disk": bool,
+}
 _WORDS = {list: "a list of strings", dict: "a table", str: "a string", bool: "true or false", int: "a whole number"}
 
 
@@ -66,18 +80,30 @@ def load(path: str) -> dict[str, Any]:
     table = _table(path) or {}
     for key, value in table.items():
         if key not in KEYS:
-            raise ConfigError(f"{path}: [tool.nnxmigrate] has no key {key!r}{_suggestion(key)}")
+            raise ConfigError(f"{path}: [tool.nnxmigrate] has no key {key!r}{_suggestion(key, KEYS)}")
         wanted = KEYS[key]
         if type(value) is not wanted or (wanted is list and not all(isinstance(item, str) for item in value)):
             raise ConfigError(f"{path}: tool.nnxmigrate.{key} must be {_WORDS[wanted]}, not {value!r}")
+    _check_checkpoints(path, table.get("fix-ckpt", {}))
     return table
 
 
-def _suggestion(key: str) -> str:
+def _check_checkpoints(path: str, table: Mapping[str, Any]) -> None:
+    for key, value in table.items():
+        if key not in CHECKPOINT_KEYS:
+            suggestion = _suggestion(key, CHECKPOINT_KEYS)
+            raise ConfigError(f"{path}: [tool.nnxmigrate.fix-ckpt] has no key {key!r}{suggestion}")
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        right = type(value) is CHECKPOINT_KEYS[key] and all(isinstance(one, str) for one in inner)
+        if not right or (key == "optimizer" and value not in ("keep", "split")):
+            raise ConfigError(f"{path}: tool.nnxmigrate.fix-ckpt.{key} cannot be {value!r}")
+
+
+def _suggestion(key: str, keys: Iterable[str]) -> str:
     import difflib
 
-    close = difflib.get_close_matches(key.replace("_", "-"), KEYS, 1)
-    return f"; did you mean {close[0]!r}?" if close else f"; the keys are {', '.join(KEYS)}"
+    close = difflib.get_close_matches(key.replace("_", "-"), keys, 1)
+    return f"; did you mean {close[0]!r}?" if close else f"; the keys are {', '.join(keys)}"
 
 
 def _table(path: str) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from nnxmigrate.settings import Settings
 @click.command()
 @selection
 @click.option("--fix", is_flag=True, help="Make the safe fixes; with --unsafe-fixes the others too.")
+@click.option("--diff", is_flag=True, help="Write nothing; print what --fix would change, and the report to stderr.")
 @click.option("--statistics", is_flag=True, help="Print only how often each rule is broken.")
 @click.option(
     "--baseline",
@@ -37,10 +38,11 @@ def lint(paths: tuple[str, ...], **given: Any) -> None:
     """
     paths = paths or (".",)
     choices = Choices(paths, given)
+    fixes = given["fix"] or given["diff"]
     settings = Settings(
-        options=replace(choices.options(lint=True), fixes=given["fix"]),
-        fix=given["fix"],
-        write=given["fix"],
+        options=replace(choices.options(lint=True), fixes=fixes),
+        fix=fixes,
+        write=fixes and not given["diff"],
         unsafe_fixes=bool(choices.get("unsafe_fixes", "unsafe-fixes", False)),
         jobs=choices.jobs(),
         audit=True,

@@ -38,6 +38,11 @@ def check_call(paths: Sequence[str], given: Mapping[str, Any]) -> None:
         raise click.UsageError(f"--statistics is a form of the text, not of {given['output_format']}")
     if given.get("fix") and given.get("add_ignore"):
         raise click.UsageError("--fix and --add-ignore exclude each other: make the fixes, then silence what is left")
+    for writing in ("add_ignore", "write_baseline"):
+        if given.get("diff") and given.get(writing):
+            raise click.UsageError(
+                f"--diff and --{writing.replace('_', '-')} exclude each other: --diff writes nothing"
+            )
     for option in _WRITTEN:
         target = given.get(option)
         reason = target and (why_no_file(target) or _not_ours(target, option))

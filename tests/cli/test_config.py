@@ -66,9 +66,24 @@ def test_mistakes_are_errors(tree: Tree, table: str, message: str) -> None:
 
 
 def test_tables_of_other_commands_are_handed_on(tree: Tree) -> None:
-    tree(project("[tool.nnxmigrate.fix-ckpt]\nseed = 1"))
-    assert config.load("pyproject.toml") == {"fix-ckpt": {"seed": 1}}
+    tree(project("[tool.nnxmigrate.fix-ckpt]\nmodel = 'train:make'"))
+    assert config.load("pyproject.toml") == {"fix-ckpt": {"model": "train:make"}}
     assert call("src").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("modle = 'train:make'", "[tool.nnxmigrate.fix-ckpt] has no key 'modle'; did you mean 'model'?"),
+        ("drop = 'rngs'", "tool.nnxmigrate.fix-ckpt.drop cannot be 'rngs'"),
+        ("optimizer = 'both'", "tool.nnxmigrate.fix-ckpt.optimizer cannot be 'both'"),
+    ],
+)
+def test_mistakes_in_tables_of_other_commands_are_errors(tree: Tree, table: str, message: str) -> None:
+    tree(project(f"[tool.nnxmigrate.fix-ckpt]\n{table}"))
+    result = call("src")
+    assert result.exit_code == 2
+    assert message in result.output
 
 
 def test_no_table(tree: Tree, tmp_path: Path) -> None:

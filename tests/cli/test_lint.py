@@ -44,6 +44,29 @@ def test_fix(tree: Tree, options: list[str], after: str, code: int) -> None:
     assert (root / "a.py").read_text() == HEAD + after
 
 
+@pytest.mark.parametrize(
+    ("options", "new", "kept"), [([], ["+new"], ["risky"]), (["--unsafe-fixes", "--fix"], ["+new", "+safe"], [])]
+)
+def test_a_diff_writes_nothing(tree: Tree, options: list[str], new: list[str], kept: list[str]) -> None:
+    root = tree({"a.py": HEAD + "old\nrisky\n"})
+    result = call("lint", "a.py", "--diff", *options)
+    assert result.exit_code == 1
+    changed = [line for line in result.stdout.splitlines() if line[0] in "+-"]
+    assert [line for line in changed if line[0] == "+"] == ["+++ b/a.py", *new]
+    assert [f" {word}" in result.stdout.splitlines() for word in kept] == [True] * len(kept)
+    assert "1 file would change" in result.stderr
+    assert (root / "a.py").read_text() == HEAD + "old\nrisky\n"
+    assert "+new" in call("lint", "--diff", "-", stdin=HEAD.encode() + b"old\n").stdout
+
+
+@pytest.mark.parametrize("other", ["--add-ignore", "--write-baseline"])
+def test_a_diff_stands_alone(tree: Tree, other: str) -> None:
+    tree({"a.py": HEAD + "old\n"})
+    result = call("lint", "a.py", "--diff", other)
+    assert result.exit_code == 2
+    assert f"--diff and {other} exclude each other" in result.stderr
+
+
 def test_statistics(tree: Tree) -> None:
     tree({"a.py": HEAD + "old; old; manual\n", "b.py": HEAD + "old\n"})
     lines = call("lint", "--statistics", ".").stdout.splitlines()

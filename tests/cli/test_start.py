@@ -124,4 +124,4 @@ def test_an_interrupt_while_native_modules_are_imported(monkeypatch: pytest.Monk
     monkeypatch.setattr("nnxmigrate.cli.fix_ckpt._fix", lambda *arguments: __import__("no_such_module"))
     result = call("fix-ckpt", "anything")
     assert result.exit_code == 2
-    assert "nnxmigrate[ckpt]" in result.output
+    assert "pip install '.[ckpt]'" in result.output

@@ -302,5 +302,5 @@ def test_it_says_what_is_missing(tree: Tree, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delitem(sys.modules, "nnxmigrate.server.protocol", raising=False)
     result = call("server")
     assert result.exit_code == 2
-    assert "pip install 'nnxmigrate[server]'" in result.output
+    assert "pip install '.[server]'" in result.output
     assert Path.cwd().exists()
