@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nnxmigrate.checkpoint.filters import WITHOUT_RNG
 from nnxmigrate.checkpoint.job import Job
 from nnxmigrate.checkpoint.plan import Plan
 
@@ -51,6 +52,11 @@ def _needs(plan: Plan) -> Iterator[str]:
 
 
 def _why_not(plan: Plan) -> str:
+    if plan.part_of == WITHOUT_RNG:
+        return (
+            "it holds all of the model's state but RNG state, which the program left out when it saved; the model "
+            "keeps the one that it is made with (--allow-missing PATTERN stores it too)"
+        )
     if plan.part_of:
         rng = ", and no RNG state" if not plan.streams else ""
         return f"it holds the model's {plan.part_of.said} alone, all of it{rng}; the rest stays as the model is made"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.filters import filter_of
+from nnxmigrate.checkpoint.filters import WITHOUT_RNG, filter_of
 from nnxmigrate.checkpoint.initialise import Form, Program
 from nnxmigrate.checkpoint.layout import Item, Step
 from nnxmigrate.checkpoint.nodes import MODEL
@@ -17,7 +17,7 @@ from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.shared import SameValue
 from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree
-from nnxmigrate.checkpoint.wishes import Wishes, shared_out
+from nnxmigrate.checkpoint.wishes import Wishes, matches, shared_out
 
 Trees = Sequence[tuple[Item, StoredTree]]
 
@@ -196,7 +196,21 @@ def _planned(
     if plan.unexpected and hidden and program.may_hide_arrays and eager is None:
         program.build("Flax 0.12 hides plain array attributes from a traced model, so it is really built")
         plan = planned()
-    return _part_alone(plan, tree, program, wishes, same) or plan
+    return _part_alone(plan, tree, program, wishes, same) or _without_rng(plan, program, wishes) or plan
+
+
+def _without_rng(plan: Plan, program: Program, wishes: Wishes) -> Plan | None:
+    """Return the plan for a tree that holds all of the program's state but RNG state, of which it holds none.
+
+    The layers of 0.10 that draw keep their RNG state in the state of the model. So the program left it out, as with
+    ``nnx.Not(nnx.RngState)``; it restores with the same filter, and would not find its way in a tree that has more.
+    """
+    rng = [leaf for leaf in plan.added if leaf.rng]
+    if not rng or plan.problems or plan.streams or plan.dropped or not program.filters_rng:
+        return None
+    if any(matches(leaf.path, wishes.allow_missing) for leaf in rng):
+        return None
+    return replace(plan, added=tuple(leaf for leaf in plan.added if not leaf.rng), part_of=WITHOUT_RNG)
 
 
 def _part_alone(plan: Plan, tree: StoredTree, program: Program, wishes: Wishes, same: SameValue) -> Plan | None:

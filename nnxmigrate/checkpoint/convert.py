@@ -21,7 +21,7 @@ from nnxmigrate.checkpoint.integrity import require_complete
 from nnxmigrate.checkpoint.job import ItemJob, Job, timed
 from nnxmigrate.checkpoint.journal import NAME as JOURNAL
 from nnxmigrate.checkpoint.journal import Journal
-from nnxmigrate.checkpoint.layout import MARK, UNFINISHED
+from nnxmigrate.checkpoint.layout import MARK, UNFINISHED, Checkpoint
 from nnxmigrate.checkpoint.nodes import MODEL
 from nnxmigrate.checkpoint.objects import ObjectPair, ObjectTransfer
 from nnxmigrate.checkpoint.plan import Plan
@@ -67,7 +67,7 @@ def run_job(job: Job, progress: Progress = lambda stage, count: None) -> None:
         with together("looking at the source"), timed(job.seconds, "check"):
             for one in job.items if is_leader() else ():
                 if isinstance(one.item.folder, LocalFolder):
-                    require_complete(one.item.folder, one.tree)
+                    _require_complete(job.checkpoint, one, one.item.folder)
         if is_remote(job.destination):
             with quiet_native():
                 _run_remote(job, values, progress)
@@ -79,6 +79,18 @@ def run_job(job: Job, progress: Progress = lambda stage, count: None) -> None:
         if isinstance(error, PermissionError):
             raise CheckpointError(f"{error.filename}: permission denied; nothing was left behind", READABLE) from error
         raise CheckpointError(f"writing failed, nothing was left behind: {error}") from error
+
+
+def _require_complete(checkpoint: Checkpoint, one: ItemJob, folder: LocalFolder) -> None:
+    """Check that all data of an item are there.
+
+    Raises:
+        CheckpointError: as :func:`require_complete`; where there are other steps, with these as the way out.
+    """
+    try:
+        require_complete(folder, one.tree)
+    except CheckpointError as error:
+        raise CheckpointError(str(error), error.hint or checkpoint.beside(one.step.name)) from error
 
 
 def _initial_values(job: Job) -> dict[Path, Any]:
@@ -350,7 +362,7 @@ def _write_rest(job: Job, root: AnyFolder, progress: Callable[[int], None]) -> N
 def _rest(job: Job) -> Iterator[str]:
     """Give the paths of the files that belong to no converted item."""
     chosen = {one.step.name for one in job.items}
-    others = {step.name for step in job.checkpoint.steps} - chosen
+    others = {*(step.name for step in job.checkpoint.steps), *job.checkpoint.broken} - chosen
     items = {"/".join(filter(None, (one.step.name, one.item.name))): (one, plan) for one, plan in job.converted}
     split = {one.step.name for one, plan in job.converted if plan.parts != ("",)}
     for path in job.checkpoint.folder.walk():

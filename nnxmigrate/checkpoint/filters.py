@@ -27,6 +27,10 @@ class Filter:
         return [f"from {module} import {name}" for module, name in self.imports]
 
 
+#: What gives the state of which a program left out nothing but RNG state.
+WITHOUT_RNG = Filter("nnx.Not(nnx.RngState)", "state without RNG state")
+
+
 def filter_of(held: Collection[type], others: Collection[type]) -> Filter | None:
     """Return the filter that gives the Variables of some classes.
 

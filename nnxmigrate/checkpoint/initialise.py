@@ -103,6 +103,7 @@ class Program:
         keys: the keys of the dict that it saves; none if that is no dict.
         unsharded: whether it was made without the shardings of its Variables, for want of a mesh.
         form: how it makes what it saves of the tree.
+        parted: what the factory returned of which a dict of the model and the optimizer was made; else None.
         notes: what the user should know, a line each.
         sizes: what the compiled function needs; None until it ran, and for a model that was really built.
     """
@@ -113,6 +114,7 @@ class Program:
         eager: bool | None = None,
         with_optimizer: bool = False,
         form: Form = Form.PIECES,
+        parted: Made | None = None,
     ) -> None:
         """Find out the tree.
 
@@ -121,11 +123,15 @@ class Program:
             eager: True to really build it, False to trace it only; None to trace it and build it if that fails.
             with_optimizer: whether a pair of a model and an optimizer stands for the tree of an optimizer of 0.10.
             form: how it makes what it saves of a tree.
+            parted: what ``make`` made a dict of the model and the optimizer of; None if it did not.
 
         Raises:
             CheckpointError: if ``make`` raises an error.
         """
         self._make = self._original = make
+        self.parted = parted
+        self._in_items: Program | None = None
+        self._is_pair = False
         self._with_optimizer = with_optimizer
         self._others: dict[Form, Program | None] = {}
         self.form = form
@@ -177,6 +183,14 @@ class Program:
     def plain(self) -> bool:
         """Whether the program saves the state of a single NNX object, not a tree of several."""
         return self.made in (Made.MODEL, Made.OPTIMIZER, Made.HOLDER)
+
+    @property
+    def filters_rng(self) -> bool:
+        """Whether a filter leaves all RNG state out of what the program saves, and something everywhere."""
+        if self.plain:
+            return True
+        bare = any(leaf.rng and not leaf.variable for leaf in self.target[Layout.STATE].values())
+        return self.form is Form.PIECES and not bare and not any(one.only_rng for one in self.held)
 
     @property
     def may_hide_arrays(self) -> bool:
@@ -286,10 +300,17 @@ class Program:
             return None
         if form not in self._others:
             try:  # what was traced is traced again, so no parameter is made
-                self._others[form] = Program(self._original, self.eager, self._with_optimizer, form)
+                self._others[form] = Program(self._original, self.eager, self._with_optimizer, form, self.parted)
             except CheckpointError:
                 self._others[form] = None
         return self._others[form]
+
+    def in_items(self) -> Program | None:
+        """Return the program that saves its model and its optimizer apart, as items; None if it has no such two."""
+        parted = Made.HOLDER if self.made is Made.HOLDER else Made.PAIR if self._is_pair else None
+        if parted and self._in_items is None:
+            self._in_items = Program(lambda: _parted(self._original()), self.eager or None, parted=parted)
+        return self._in_items
 
     def _traced_in_any_mesh(self) -> Target:
         """Trace the model; if its Variables have shardings and the factory sets no mesh for them, without shardings."""
@@ -319,6 +340,7 @@ class Program:
         made = self._make()
         _require_state(made)
         self.made = _kind(made, self._with_optimizer)
+        self._is_pair = _is_pair(made)
         self.held = tuple(_held(made, self.form)) if self.made is Made.TREE else ()
         self.keys = tuple(map(str, made)) if isinstance(made, dict) else ()
         return list(named_leaves(saved_tree(made, self._with_optimizer, self.form)))
@@ -377,6 +399,16 @@ def _is_pair(tree: Any) -> bool:
         return False
     holders = getattr(nnx, "ModelAndOptimizer", ())
     return isinstance(tree[1], nnx.Optimizer) and not isinstance(tree[1], holders)
+
+
+def _parted(made: Any) -> dict[str, Any]:
+    """Return the model and the optimizer of what a factory returned, which is both."""
+    from flax import nnx
+
+    if isinstance(made, nnx.Optimizer):
+        return {"model": made.model, "optimizer": nnx.Optimizer(made.model, made.tx, wrt=made.wrt)}
+    model, optimizer = made
+    return {"model": model, "optimizer": optimizer}
 
 
 def _state_below(one: Any, form: Form) -> Any:

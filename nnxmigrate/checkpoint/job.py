@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nnxmigrate.checkpoint.choosing import choose_form
@@ -14,7 +14,7 @@ from nnxmigrate.checkpoint.errors import READABLE, CheckpointError
 from nnxmigrate.checkpoint.files import Folder, is_remote, local_path, open_folder
 from nnxmigrate.checkpoint.initialise import CompiledSizes, Program
 from nnxmigrate.checkpoint.layout import Checkpoint, Item, Kind, Step, chosen_items, chosen_steps, find_checkpoint
-from nnxmigrate.checkpoint.nodes import MODEL, holds_optimizer
+from nnxmigrate.checkpoint.nodes import MODEL, OPTIMIZER, holds_optimizer
 from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.reading import read_tree
 from nnxmigrate.checkpoint.rng import find_streams
@@ -134,7 +134,7 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
         try:
             checkpoint = find_checkpoint(folder)
             steps = chosen_steps(checkpoint, request.step)
-            found = [(step, item, read_tree(item.folder)) for step in steps for item in step.items]
+            found = [(step, item, tree) for step in steps for item, tree in _trees(checkpoint, step)]
         except OSError as error:
             raise CheckpointError(f"{error.filename or folder}: cannot be read: {error.strerror}", READABLE) from error
         for step in steps:
@@ -152,11 +152,17 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
             if optimizer not in traced:
                 traced[optimizer] = Program(request.make, request.eager, optimizer)
             program = traced[optimizer]
+    wishes = request.wishes
+    apart = all(_is_split(step, [tree for at, _, tree in found if at is step]) for step in steps)
+    if apart and wishes.split:
+        wishes = replace(wishes, split=False)
+        notes.append(f"it is split already, into the items {MODEL} and {OPTIMIZER}")
     items: list[ItemJob] = []
     shared = False
     with timed(seconds, "plan"):
+        program = (program.in_items() if apart and program else None) or program
         by_step = [(step, [(item, tree) for at, item, tree in found if at is step]) for step in steps]
-        program, choices = choose_form(by_step, program, request.items, request.wishes, request.eager)
+        program, choices = choose_form(by_step, program, request.items, wishes, request.eager)
         for (step, trees), chosen in zip(by_step, choices, strict=True):
             items += [ItemJob(step, item, tree, chosen.plans.get(item.name)) for item, tree in trees]
             _require_names(step, items)
@@ -164,6 +170,24 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
     job = Job(request, checkpoint, destination, items, notes, program, shared, seconds=seconds)
     job.notes += dict.fromkeys(_notes(job))  # steps and parts of one state may have the same
     return job
+
+
+def _is_split(step: Step, trees: Sequence[StoredTree]) -> bool:
+    """Say whether a step has a model and an optimizer that does not hold it as two items."""
+    names = {item.name for item in step.items}
+    return {MODEL, OPTIMIZER} <= names and not any(holds_optimizer(tree.leaves) for tree in trees)
+
+
+def _trees(checkpoint: Checkpoint, step: Step) -> list[tuple[Item, StoredTree]]:
+    """Return the items of a step and what they hold.
+
+    Raises:
+        CheckpointError: as :func:`read_tree`; where there are other steps, with these as the way out.
+    """
+    try:
+        return [(item, read_tree(item.folder)) for item in step.items]
+    except CheckpointError as error:
+        raise CheckpointError(str(error), error.hint or checkpoint.beside(step.name)) from error
 
 
 def _require_names(step: Step, items: Sequence[ItemJob]) -> None:

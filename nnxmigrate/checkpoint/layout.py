@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from nnxmigrate.checkpoint.errors import CheckpointError
@@ -14,6 +14,7 @@ from nnxmigrate.checkpoint.files import NOT_ORBAX, Folder
 
 UNFINISHED = ".orbax-checkpoint-tmp"
 MARK = "nnxmigrate-unfinished"  # in a store, the file that says which conversion is under way
+_PARTS = {"_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt", "_sharding", "orbax.checkpoint"}
 _STEP = re.compile(r"(?:.*_)?(\d+)")
 #: Those of flax.training.checkpoints, and what programs wrote by hand.
 _OTHER_FILE = re.compile(r"checkpoint|.+_\d+|.+\.(?:msgpack|pkl|pickle|npz)")
@@ -82,12 +83,30 @@ class Checkpoint:
         folder: where it is.
         steps: its steps in ascending order; exactly one unless it is a CheckpointManager's root.
         passed_over: names of later steps' folders that hold no finished tree.
+        damaged: what is wrong with steps that cannot be told apart into items, by the names of their folders.
     """
 
     kind: Kind
     folder: Folder
     steps: tuple[Step, ...]
     passed_over: tuple[str, ...] = ()
+    damaged: Mapping[str, CheckpointError] = field(default_factory=dict)
+
+    @property
+    def broken(self) -> set[str]:
+        """The folders of steps that no program can load; a CheckpointManager would take them for steps all the same."""
+        if self.kind is not Kind.STEPS:
+            return set()
+        there = {step.name for step in self.steps}
+        names = [name for name in self.folder.folders() if _STEP.fullmatch(name) and name not in there]
+        return {name for name in names if _holds_parts(self.folder.child(name))}
+
+    def beside(self, name: str) -> str:
+        """Return the way out where the step in a folder of this name is damaged; empty if there is no other step."""
+        others = [step.number for step in self.steps if step.name != name]
+        if self.kind is not Kind.STEPS or not others:
+            return ""
+        return f"--step {others[-1]} takes another step; --step all takes the others once {name} is moved away"
 
 
 def find_checkpoint(folder: Folder) -> Checkpoint:
@@ -109,12 +128,14 @@ def find_checkpoint(folder: Folder) -> Checkpoint:
     if step:
         return Checkpoint(step.kind, folder, (step,))
     names = [name for name in folder.folders() if _STEP.fullmatch(name)]
-    steps = [step for name in names if (step := _find_step(name, folder.child(name)))]
+    steps, damaged = _find_steps(folder, names)
     if steps:
         steps.sort(key=lambda step: step.number)
-        there = {step.name for step in steps}
+        there = {*(step.name for step in steps), *damaged}
         later = [name for name in names if name not in there and _number(name) > steps[-1].number]
-        return Checkpoint(Kind.STEPS, folder, tuple(steps), tuple(sorted(later, key=_number)))
+        return Checkpoint(Kind.STEPS, folder, tuple(steps), tuple(sorted(later, key=_number)), damaged)
+    if damaged:
+        raise next(iter(damaged.values()))
     why = _why_not(folder)
     raise CheckpointError(f"{folder}: no Orbax checkpoint of a tree: {why}", NOT_ORBAX if "msgpack" in why else "")
 
@@ -127,12 +148,16 @@ def chosen_steps(checkpoint: Checkpoint, wish: str | None) -> tuple[Step, ...]:
         wish: a step's number, ``all``, or None for the latest.
 
     Raises:
-        CheckpointError: if there is no such step.
+        CheckpointError: if there is no such step, or it is damaged.
     """
     if checkpoint.kind is not Kind.STEPS:
         if wish is not None:
             raise CheckpointError(f"--step {wish}: {checkpoint.folder} is not the root of a CheckpointManager")
         return checkpoint.steps
+    latest = max(step.number for step in checkpoint.steps)
+    for name, error in checkpoint.damaged.items():
+        if wish in ("all", name, str(_number(name))) or (wish is None and _number(name) > latest):
+            raise CheckpointError(str(error), checkpoint.beside(name)) from error
     if wish == "all":
         return checkpoint.steps
     if wish is None:
@@ -158,6 +183,29 @@ def chosen_items(step: Step, wishes: Sequence[str]) -> tuple[Item, ...]:
             there = ", ".join(name for name in names if name) or "one tree without a name"
             raise CheckpointError(f"--item {wish}: no such tree; there is {there}")
     return tuple(item for item in step.items if not wishes or item.name in wishes)
+
+
+def _holds_parts(folder: Folder) -> bool:
+    """Say whether a folder holds anything that Orbax writes for a step or one of its items."""
+    places = (folder, *(folder.child(name) for name in folder.folders()))
+    return any(_PARTS & set(place.files()) for place in places)
+
+
+def _find_steps(folder: Folder, names: Sequence[str]) -> tuple[list[Step], dict[str, CheckpointError]]:
+    """Return the steps in some folders below a manager's, and what is wrong with those that are damaged.
+
+    One that is damaged says nothing about the others.
+    """
+    steps: list[Step] = []
+    damaged: dict[str, CheckpointError] = {}
+    for name in names:
+        try:
+            step = _find_step(name, folder.child(name))
+        except CheckpointError as error:
+            damaged[name] = error
+        else:
+            steps += [step] if step else []
+    return steps, damaged
 
 
 def _find_step(name: str, folder: Folder) -> Step | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from nnxmigrate.checkpoint.each_step import lines_of_steps
 from nnxmigrate.checkpoint.filters import Filter, filter_of
 from nnxmigrate.checkpoint.guess import Looks, looks_like, share_a_state
-from nnxmigrate.checkpoint.initialise import Made
+from nnxmigrate.checkpoint.initialise import Made, Program
 from nnxmigrate.checkpoint.job import ItemJob, Job
 from nnxmigrate.checkpoint.layout import Step
 from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, OPTIMIZER, STEP, holds_optimizer, nested
@@ -119,7 +119,7 @@ def _partial_lines(job: Job, one: ItemJob, plan: Plan, made: Maker, first: bool)
     source = str(job.checkpoint.folder)
     if job.program and job.program.made is Made.TREE:
         lines = tree_lines(job.program, job, one, plan, source)
-        return None if lines is None else [*([f"{SAVED} = {made.call}"] if first else []), *lines]
+        return None if lines is None else [*(_saved_lines(job.program, made) if first else []), *lines]
     if plan.mounted and not holds_optimizer(one.tree.leaves):
         return _beside_lines(source, one, plan, made, stored=True)
     makes = _making(job, one, plan, made)
@@ -153,11 +153,12 @@ def _item_lines(job: Job, one: ItemJob, plan: Plan, made: Maker, first: bool) ->
     if job.shared:
         return as_stored(_identifier(one.item.name), job, one)
     if job.program and job.program.made is Made.TREE and plan.parts == ("",):
-        lines = tree_lines(job.program, job, one, plan)
+        lines = tree_lines(job.program, job, one, plan, job.result if plan.part_of else "")
         assert lines is not None
-        return [*([f"{SAVED} = {made.call}"] if first else []), *lines]
+        return [*(_saved_lines(job.program, made) if first else []), *lines]
     if plan.mounted and not holds_optimizer(one.tree.leaves):
-        return _beside_lines(job.result, one, plan, made) or as_stored("tree", job, one)
+        without_rng = plan.part_of is not None
+        return _beside_lines(job.result, one, plan, made, without_rng) or as_stored("tree", job, one)
     makes = _making(job, one, plan, made)
     if makes is None:
         several = sum(other.step is one.step for other, _ in job.converted) > 1
@@ -167,6 +168,18 @@ def _item_lines(job: Job, one: ItemJob, plan: Plan, made: Maker, first: bool) ->
     for part, name in zip(plan.parts, makes.names, strict=True):
         lines += _object_lines(name, job, one, plan, part)
     return [*lines, *makes.then]
+
+
+def _saved_lines(program: Program, made: Maker) -> list[str]:
+    """Return the lines that make the tree whose objects are filled."""
+    if program.parted is Made.PAIR:
+        lines = [f"pair = {made.call}", f"{SAVED} = {{{MODEL!r}: pair[0], {OPTIMIZER!r}: pair[1]}}"]
+    elif program.parted is Made.HOLDER:
+        optimizer = "nnx.Optimizer(whole.model, whole.tx, wrt=whole.wrt)"
+        lines = [f"whole = {made.call}", f"{SAVED} = {{{MODEL!r}: whole.model, {OPTIMIZER!r}: {optimizer}}}"]
+    else:
+        lines = [f"{SAVED} = {made.call}"]
+    return lines
 
 
 def _beside_lines(folder: str, one: ItemJob, plan: Plan, made: Maker, stored: bool = False) -> list[str] | None:
@@ -179,7 +192,7 @@ def _beside_lines(folder: str, one: ItemJob, plan: Plan, made: Maker, stored: bo
         one: the item.
         plan: what becomes of it.
         made: how the model is made.
-        stored: whether the item is loaded as it was before it was converted, with the RNG state of old.
+        stored: whether no RNG state is loaded, as from an item as it was before it was converted.
     """
     length = len(plan.mount)
     own = {path[length:]: leaf for path, leaf in one.tree.leaves.items() if is_below(path, plan.mount)}

@@ -22,13 +22,14 @@ _MARKS = {"_METADATA", "_CHECKPOINT_METADATA", "orbax.checkpoint", "manifest.ocd
 def find_all(root: pathlib.Path) -> Iterator[tuple[pathlib.Path, CheckpointError | None]]:
     """Give the folders below ``root``, or itself, that are checkpoints, in order; with an error those that are damaged.
 
-    Unfinished ones and what this program left behind are passed over.
+    Unfinished ones and what this program left behind are passed over. Of a manager with damaged steps every step is
+    given by itself.
     """
     if UNFINISHED in root.name or ".nnxmigrate-tmp-" in root.name:
         return
     folder = LocalFolder(root)
     try:
-        find_checkpoint(folder)
+        found = find_checkpoint(folder)
     except OSError as error:
         yield root, CheckpointError(f"{error.filename or root}: cannot be read: {error.strerror}", READABLE)
         return
@@ -37,8 +38,9 @@ def find_all(root: pathlib.Path) -> Iterator[tuple[pathlib.Path, CheckpointError
             yield root, error
             return
     else:
-        yield root, None
-        return
+        if not found.damaged:
+            yield root, None
+            return
     for name in folder.folders():
         if not (root / name).is_symlink():
             yield from find_all(root / name)

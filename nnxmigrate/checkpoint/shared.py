@@ -91,7 +91,27 @@ def shared_streams(
         some = " or ".join(sorted(dotted(old) for old, new in pairs if new == place and old not in found))
         if some:
             notes.append(f"{dotted(place)}: begins anew; if it is stored as {some}, --rename OLD=NEW says so")
+    told = {new[:-1] for new in (*found.values(), *(new for _, new in pairs))}
+    notes += _other_names([one for one in absent if one.path[:-1] not in told], held, hoped)
     return Shared(found, tuple(notes))
+
+
+def _other_names(absent: Sequence[_Wanted], held: _Names, hoped: _Names) -> list[str]:
+    """Say where an ``nnx.Rngs`` of the program's begins anew for its streams have other names than any that is stored.
+
+    So it is where the model is made from other names than the training was, as if ``--rngs`` is forgotten.
+    """
+    notes = []
+    for node in sorted({one.path[:-1] for one in absent} - {()}):
+        others = {names for place, names in held.items() if names != hoped[node] and _before(place, node)}
+        if others:
+            stored = " or ".join(sorted(", ".join(sorted(names)) for names in others))
+            own = ", ".join(sorted(hoped[node]))
+            notes.append(
+                f"{dotted(node)}: begins anew, with {own}; stored are streams of other names, {stored}: if they are "
+                "those of the training's nnx.Rngs, let --rngs name them too, and they go on"
+            )
+    return notes
 
 
 def _absent_streams(stored: Collection[Path], wanted: Mapping[Path, TargetLeaf]) -> list[_Wanted]:

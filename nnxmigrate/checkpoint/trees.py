@@ -32,7 +32,7 @@ def tree_lines(program: Program, job: Job, one: ItemJob, plan: Plan, stored_in: 
     partial = bool(stored_in)
     if program.form is not Form.PIECES:
         return None if partial else _joined_lines(program, job, one, plan)
-    if partial and (plan.kept_streams or _bare_streams(program) or any(one.only_rng for one in program.held)):
+    if partial and (plan.kept_streams or not program.filters_rng):
         return None
     pure = plan.layout is Layout.PURE
     base = f"{SAVED}[{plan.within!r}]" if plan.within else SAVED
@@ -114,11 +114,6 @@ def _wholes(pairs: Sequence[str]) -> list[str]:
         ),
         "}",
     ]
-
-
-def _bare_streams(program: Program) -> bool:
-    """Say whether there is RNG state in no Variable, which a filter cannot leave out."""
-    return any(leaf.rng and not leaf.variable for leaf in program.target[Layout.STATE].values())
 
 
 def _below(held: Sequence[Held], within: str) -> Iterator[Held]:

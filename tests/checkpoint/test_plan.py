@@ -513,6 +513,24 @@ def test_a_stream_that_was_stored_with_the_layer_that_shared_it(old: list[str], 
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        pytest.param("a.rngs.noise a.rngs.params", "rngs.default", "noise, params", id="seeds forgotten"),
+        pytest.param("a.rngs.noise b.rngs.x", "rngs.default", "noise or x", id="two that are stored"),
+        pytest.param("a.rngs.noise", "rngs.noise", "", id="the same names"),
+        pytest.param("z.rngs.noise", "rngs.default", "", id="0.10 would have stored it at its own path"),
+        pytest.param("a.rngs.noise", "a.rngs", "", id="a layer's alone"),
+    ],
+)
+def test_streams_of_other_names_are_said_to_begin_anew(old: str, new: str, said: str) -> None:
+    before = {f"{node}.{name}.value": kind for node in old.split() for name, kind in STREAM.items()}
+    wanted = target({f"{new}.{name}.value": f"rng {kind}" for name, kind in STREAM.items()})
+    notes = [note for note in make_plan(stored(before), wanted).notes if "begins anew, with" in note]
+    assert len(notes) == bool(said)
+    assert all(f"rngs: begins anew, with default; stored are streams of other names, {said}:" in one for one in notes)
+
+
+@pytest.mark.parametrize(
     ("old", "keys", "found"),
     [
         pytest.param(

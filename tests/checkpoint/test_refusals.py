@@ -252,6 +252,67 @@ def test_a_later_step_that_is_passed_over_is_named(tmp_path: pathlib.Path, lost:
     assert not any("passed over" in note for note in json.loads(done.stdout)["notes"])
 
 
+def _cut_data(step: pathlib.Path) -> None:
+    for path in (step / "default").rglob("d/*"):
+        os.truncate(path, 1)
+
+
+def _not_json(step: pathlib.Path) -> None:
+    (step / "_CHECKPOINT_METADATA").write_text("{")
+
+
+_LATEST: dict[str, Callable[[pathlib.Path], object]] = {
+    "the database": _without("default/d"),
+    "the metadata": _without("default/_METADATA"),
+    "the handlers": _not_json,
+    "the data": _cut_data,
+}
+
+
+@pytest.mark.parametrize("damage", _LATEST)
+def test_a_damaged_latest_step_leaves_the_others(tmp_path: pathlib.Path, damage: str) -> None:
+    shutil.copytree(MANAGER, tmp_path / "run")
+    _LATEST[damage](tmp_path / "run" / "10")
+    for options in ([], ["--step", "all"], ["--step", "10"]):
+        done = fix_ckpt("0.12", tmp_path / "run", *options)
+        assert (done.returncode, "help: --step 0 takes another step" in done.stderr) == (2, True), done.stderr
+    done = fix_ckpt("0.12", tmp_path / "run", "--step", "0")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "run_nnx011").iterdir()] == ["0"]
+
+
+@pytest.mark.parametrize("damage", _LATEST)
+def test_a_damaged_earlier_step_stands_against_nothing(tmp_path: pathlib.Path, damage: str) -> None:
+    shutil.copytree(MANAGER, tmp_path / "run")
+    _LATEST[damage](tmp_path / "run" / "0")
+    done = fix_ckpt("0.12", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "run_nnx011").iterdir()] == ["10"]
+    done = fix_ckpt("0.12", tmp_path / "run", tmp_path / "all", "--step", "all")
+    assert (done.returncode, "--step 10 takes another step" in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize("lost", ["_CHECKPOINT_METADATA", "default"])
+@pytest.mark.parametrize("name", ["5", "20"])
+def test_what_no_program_can_load_is_not_copied(tmp_path: pathlib.Path, name: str, lost: str) -> None:
+    shutil.copytree(MANAGER, tmp_path / "run")
+    shutil.copytree(MANAGER / "10", tmp_path / "run" / name)
+    _without(lost)(tmp_path / "run" / name)
+    (tmp_path / "run" / "plots_3").mkdir()
+    (tmp_path / "run" / "plots_3" / "loss.txt").write_text("0.5")
+    done = fix_ckpt("0.12", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "run_nnx011").iterdir()) == ["10", "plots_3"]
+
+
+def test_of_a_manager_with_a_damaged_step_the_others_are_found(tmp_path: pathlib.Path) -> None:
+    shutil.copytree(MANAGER, tmp_path / "runs" / "one")
+    _without("default/_METADATA")(tmp_path / "runs" / "one" / "0")
+    done = fix_ckpt("0.12", "-r", tmp_path / "runs")
+    assert (done.returncode, "1 failed, 1 written" in done.stdout) == (2, True), done.stdout
+    assert (tmp_path / "runs_nnx011" / "one" / "10" / "default" / "_METADATA").is_file()
+
+
 def test_splitting_never_writes_into_another_item(tmp_path: pathlib.Path) -> None:
     shutil.copytree(FIXTURES / "forms" / "optimizer", tmp_path / "run" / "opt")
     shutil.copytree(STANDARD, tmp_path / "run" / "model")
