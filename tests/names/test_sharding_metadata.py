@@ -122,6 +122,24 @@ def test_what_may_be_either_is_reported_only(text: str, target: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        f"{PARAM}meta = weight.get_metadata()\nprint({{k: meta[k] for k in ('sharding', 'note')}})\n",
+        f"{PARAM}for key in ['note', 'sharding']:\n    print(weight.get_metadata().get(key))\n",
+        f"KEYS = ('sharding', 'note')\n{PARAM}print([key for key in KEYS if key in weight.get_metadata()])\n",
+        f"{PARAM}key = 'sharding'\nprint(weight.get_metadata()[key])\n",
+        f"{PARAM}print([getattr(weight, name, None) for name in ('sharding', 'note')])\n",
+    ],
+)
+@pytest.mark.parametrize("target", ["0.11", "0.12"])
+def test_a_name_among_others_is_reported_only(text: str, target: str) -> None:
+    """The name may be shown as well as asked for, and the others of the loop mean something else."""
+    found = look(HEAD + text, options(target, select=("NNX505",))).findings
+    assert found
+    assert {f.fix for f in found} == {None}
+
+
+@pytest.mark.parametrize(
     "change",
     [
         "meta['sharding'] = ('a',)",
@@ -169,6 +187,9 @@ def test_metadata_of_an_unknown_object_needs_to_be_asked_for() -> None:
         "def f(config):\n    return config['sharding'], config.get('sharding'), config.sharding\n",
         f"{PARAM}print(weight.get_metadata()['mesh'] if 'mesh' in weight.get_metadata() else None)\n",
         "class Spec:\n    sharding = 1\n\n\nspec = Spec()\nspec.sharding = 2\nprint(spec.sharding)\n",
+        f"{PARAM}print([weight.get_metadata().get(key) for key in ('note', 'mesh')])\n",
+        f"{PARAM}print([getattr(weight, name, None) for name in ('note', 'shape')])\n",
+        f"{PARAM}print([{{'sharding': 1, 'note': 2}}[key] for key in ('sharding', 'note')])\n",
         f"{PARAM}key = 'shard'\nprint(weight.get_metadata().get(key + 'ing'))\n",
         "print([s for s in ('sharding',) if s in ['sharding'] and 'sharding' in 'sharding'])\n",
     ],

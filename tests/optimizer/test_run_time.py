@@ -34,6 +34,38 @@ REPORTED = {
     "name from outside": ("optimizer_class = getattr(nnx, plugin.name)\n", "NNX113"),
     "name among several": ('KINDS = ["Optimizer", "Other"]\nmade = getattr(nnx, KINDS[plugin.kind])\n', "NNX113"),
     "name of a parameter": ("def make_optimizer(name):\n    return getattr(nnx, name)(model, tx)\n", "NNX113"),
+    "update of the class replaced": (
+        "def logged(self, grads):\n    print(1)\n\nnnx.Optimizer.update = logged\n",
+        "NNX113",
+    ),
+    "update replaced by setattr": ('setattr(nnx.Optimizer, "update", lambda self, grads: None)\n', "NNX113"),
+    "update replaced in a test": (
+        "def test(monkeypatch):\n    def fake(self, grads, **more):\n        print(grads)\n"
+        '    monkeypatch.setattr("flax.nnx.Optimizer.update", fake)\n',
+        "NNX113",
+    ),
+    "update replaced by mock": (
+        'from unittest import mock\n\nwith mock.patch.object(nnx.Optimizer, "update", new=lambda self, grads: None):\n'
+        "    print(1)\n",
+        "NNX113",
+    ),
+    "constructor replaced": (
+        "def made(self, model, tx):\n    print(tx)\n\nnnx.Optimizer.__init__ = made\n",
+        "NNX113",
+    ),
+    "update of one optimizer replaced": (
+        "optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)\noptimizer.update = lambda grads: print(grads)\n",
+        "NNX113",
+    ),
+    "update of one optimizer replaced by a method": (
+        "def clipped(self, grads):\n    print(grads)\n\noptimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)\n"
+        "optimizer.update = types.MethodType(clipped, optimizer)\n",
+        "NNX113",
+    ),
+    "update of a class of the project's replaced": (
+        "class Own(nnx.Optimizer):\n    pass\n\nOwn.update = lambda self, grads: print(grads)\n",
+        "NNX113",
+    ),
     "made by a plug-in": (
         "thing = plugin.make(model)\ngrads = nnx.grad(lambda m: m(1).sum())(model)\nthing.update(grads)\n",
         "NNX107",
@@ -54,6 +86,18 @@ QUIET = {
     "dict": "options = plugin.options()\noptions.update(plugin.more)\n",
     "dict of arguments": "opt_args = {}\nopt_args.update(plugin.gradients())\n",
     "gradients in a dict": "all_grads = plugin.tree()\nall_grads.update(plugin.grads())\n",
+    "update replaced by what takes anything": (
+        "old = nnx.Optimizer.update\n\n"
+        "def logged(self, *args, **named):\n    return old(self, *args, **named)\n\nnnx.Optimizer.update = logged\n"
+    ),
+    "update replaced by what takes a model": "nnx.Optimizer.update = lambda self, model, grads: None\n",
+    "update replaced by a mock": (
+        'from unittest import mock\n\nwith mock.patch.object(nnx.Optimizer, "update") as update:\n    print(update)\n'
+    ),
+    "update of others replaced": (
+        "class Own:\n    pass\n\nOwn.update = lambda self, grads: None\nsetattr(Own, 'update', lambda self, grads: 1)\n"
+    ),
+    "another method replaced": "nnx.Optimizer.describe = lambda self: 1\nnnx.Module.update = lambda self, grads: 1\n",
     "optax": "updates, state = plugin.optimizer.update(plugin.grads, plugin.state)\n",
 }
 

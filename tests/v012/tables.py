@@ -273,6 +273,16 @@ print(net.inner.kernel.tag, net.inner.bias.level, net.inner.bias.kind)""",
             "class Own(nnx.Module):\n    def __init__(self, rngs):\n        self.rngs = rngs\n"
             "print(sum(1 for name, child in Own(rngs).iter_children() if isinstance(child, nnx.Module)))"
         ),
+        "for name, child in net.inner.iter_children():\n    print(name, type(child).__name__)\nprint(1)": (
+            "for name, child in net.inner.iter_children():\n"
+            "    if not isinstance(child, nnx.Module):\n        continue\n"
+            "    print(name, type(child).__name__)\nprint(1)"
+        ),
+        'for name, child in net.inner.iter_children():\n    print(f"{name}: {type(child).__name__}")\nprint(1)': (
+            "for name, child in net.inner.iter_children():\n"
+            "    if not isinstance(child, nnx.Module):\n        continue\n"
+            '    print(f"{name}: {type(child).__name__}")\nprint(1)'
+        ),
     },
     "NNX616": {
         "print(len(list(net.iter_modules())))": "print(len(list(nnx.iter_modules(net))))",
@@ -391,6 +401,8 @@ SILENT: dict[str, list[str]] = {
         "print([name for name, _ in net.iter_children()])",
         "print([name for name, child in net.inner.iter_children() if isinstance(child, nnx.Module)])",
         "for name, child in net.inner.iter_children():\n    if hasattr(child, 'rate'):\n        print(name)\nprint(1)",
+        "for name, child in net.inner.iter_children():\n    if type(child).__name__ == 'Own':\n        print(name)\n"
+        "print(1)",
         "print(next(net.iter_children())[0])",
         "print(len(list(nnx.Dropout(0.5).iter_children())))",
         "class Own(nnx.Module):\n    def __init__(self):\n        self.w = nnx.Param(1.0)\n"

@@ -11,12 +11,14 @@ from tests.migration import codes, migrate_text, options
 
 ONLY = options("0.12", select=("NNX601", "NNX602", "NNX605"))
 HEAD = """\
+import copy
 import functools
 from dataclasses import dataclass
 
+import flax
 import jax
 import jax.numpy as jnp
-from flax import nnx
+from flax import linen, nnx
 
 Dense = functools.partial(nnx.Linear, 2, 2)
 
@@ -56,12 +58,31 @@ FIXED = {
     "map": _net("self.a = list(map(functools.partial(nnx.Linear, 2, rngs=rngs), (2, 3)))") + MADE,
     "map of a lambda": _net("self.a = list(map(lambda n: Dense(rngs=rngs), range(2)))") + MADE,
     "tree": _net("self.a = jax.tree.map(nnx.Param, {'u': jnp.ones(1), 'v': jnp.ones(2)})") + MADE,
+    "tree by a lambda": _net("self.a = jax.tree.map(lambda x: nnx.Variable(x), {'u': jnp.ones(1)})") + MADE,
+    "tree by a function": "def _own(x):\n    return nnx.Param(x)\n\n\n"
+    + _net("self.a = jax.tree.map(_own, [jnp.ones(1), jnp.ones(2)])") + MADE,
+    "tree of a pure state": _net("self.a = jax.tree.map(lambda x: nnx.Variable(x), "
+                                 "nnx.state(Dense(rngs=rngs)).to_pure_dict())") + MADE,
+    "pure state": _net("self.a = nnx.state(Dense(rngs=rngs)).to_pure_dict()") + MADE,
+    "frozen": _net("self.a = flax.core.freeze({'u': jnp.ones(1), 'v': {'w': jnp.ones(1)}})") + MADE,
+    "flat dict": _net("self.a = flax.traverse_util.flatten_dict({'u': {'w': nnx.Param(jnp.ones(1))}}, sep='/')") + MADE,
+    "copy": _net("made = [Dense(rngs=rngs)]; self.a = copy.deepcopy(made)") + MADE,
+    "Linen": _net("self.a = linen.Dense(2).init(rngs.params(), jnp.ones((1, 2)))") + MADE,
+    "parameters of a Linen module": "class Own(linen.Module):\n    @linen.compact\n    def __call__(self, x):\n"
+    "        return linen.Dense(2)(x)\n\n\n"
+    + _net("own = Own(); self.a = own.init(rngs.params(), jnp.ones((1, 2)))['params']") + MADE,
     "None first": _net("self.a = None; self.a = Dense(rngs=rngs)") + MADE,
 }  # fmt: skip
 LEFT = {
     "another class": _net("make = functools.partial(Plain); self.a = [make() for _ in range(2)]") + MADE,
     "texts": _net("self.a = [kind(2.5)]; self.b = list(map(kind, 'ab'))", ", rngs, kind=str") + MADE,
     "field of numbers": _net("self.a = [config.size(2.5)]", ", config, rngs") + "net = Net(Config(), nnx.Rngs(0))\n",
+    "frozen numbers": _net("self.a = flax.core.freeze({'u': 2.5})") + MADE,
+    "copy of texts": _net("self.a = copy.deepcopy({'u': ['v']})") + MADE,
+    "initialized by another": "class Other:\n    def init(self, key, x):\n        return {'u': 2.5}\n\n\n"
+    + _net("self.a = Other().init(1, 2)") + MADE,
+    "tree of shapes": _net("self.a = jax.tree.map(jnp.shape, {'u': jnp.ones(1)})") + MADE,
+    "tree of numbers": _net("self.a = jax.tree.map(lambda x: 2.5, {'u': jnp.ones(1)})") + MADE,
     "the classes themselves": _net("self.a = [nnx.Linear, Dense]") + MADE,
 }  # fmt: skip
 

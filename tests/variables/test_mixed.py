@@ -42,7 +42,14 @@ REPORTED = {
     "gradient": LIVE + "grads = nnx.grad(lambda m: m.bias.value.sum())(model)\n"
     "print(kind(model.bias))\nprint(kind(grads['bias']))\n",
 }
+ASKED = {
+    "attribute": "print(hasattr(model.kernel, 'type'))\n",
+    "default": "print(getattr(nnx.Param(jnp.ones(2)), 'type', None) is None)\n",
+    "function": "def kind(leaf):\n    return hasattr(leaf, 'type')\n\n\nprint(kind(model.bias))\n",
+}
 LEFT = {
+    "attribute of a leaf": "print(hasattr(state['kernel'], 'type'), hasattr(model.kernel, 'value'))\n"
+    "print(hasattr(model, 'type'), hasattr(jnp.ones(2), 'type'))\n",
     "variables only": LIVE + "print(kind(model.kernel), kind(nnx.variables(model)['bias']))\n",
     "leaves only": LEAF + "print(kind(state['kernel']), kind(state['bias']))\n",
     "both classes": "def held(leaf):\n    return isinstance(leaf, (nnx.VariableState, nnx.Variable))\n\n\n"
@@ -56,7 +63,7 @@ LEFT = {
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Output]]:
-    programs = {name: HEAD + body for name, body in (REPORTED | LEFT).items()}
+    programs = {name: HEAD + body for name, body in (REPORTED | ASKED | LEFT).items()}
     return runs(programs, tmp_path_factory.mktemp("mixed"))
 
 
@@ -72,7 +79,14 @@ def test_the_two_callers_are_named(name: str, target: str) -> None:
     assert [f.code for f in look(after, options(target)).findings].count("NNX412") == 1, "it stays until it is mended"
 
 
-@pytest.mark.parametrize("name", REPORTED)
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("target", ["0.11", "0.12"])
+def test_an_attribute_that_only_leaves_had(name: str, target: str) -> None:
+    (found,) = (f for f in look(HEAD + ASKED[name], options(target)).findings if f.code == "NNX412")
+    assert found.fix is None
+
+
+@pytest.mark.parametrize("name", [*REPORTED, *ASKED])
 def test_they_print_something_else_or_fail(name: str, outputs: dict[str, dict[str, Output]]) -> None:
     assert_breaks(outputs, name, "0.11")
     assert_breaks(outputs, name, "0.12")

@@ -63,14 +63,26 @@ class _Plan:
         self.edits: _Edits = []
         self.said: list[tuple[Scope, ast.AST, str, str, bool]] = []
         self.making: set[FunctionFacts | None] = set()  # the outermost functions in which dicts are made and kept
+        self.read: list[tuple[Scope, ast.Attribute]] = []  # what is rewritten with the dicts, as it is an entry of one
 
     def say(self, scope: Scope, node: ast.AST, message: str, help: str, fixed: bool) -> None:
         self.said.append((scope, node, message, help, fixed))
 
     def findings(self) -> Iterator[Finding]:
         fix = Fix(tuple(dict.fromkeys(self.edits))) if self.edits else None
+        made: set[ModuleFacts] = set()
         for scope, node, message, help, fixed in self.said:
-            yield finding("NNX502", scope, node, message, help, fix if fixed else None)
+            related: list[tuple[ast.AST, str]] = []
+            if fixed and scope.module not in made:
+                made.add(scope.module)
+                related = [
+                    (entry, f'read it as ["{entry.attr}"] then') for at, entry in self.read if at.module is scope.module
+                ]
+            yield finding("NNX502", scope, node, message, help, fix if fixed else None, related=related)
+        for scope, entry in self.read:
+            if scope.module not in made:  # the dict is made in another file
+                message, help = _of_entry(entry)
+                yield finding("NNX502", scope, entry, message, help, fix)
 
     # -- the class --------------------------------------------------------------------------------
 
@@ -169,13 +181,13 @@ class _Plan:
         every, some = self.from_dict(event)
         if not some:
             return
-        message = f"the entry {name!r} of a dict is no attribute"
         if not every or not source.faithful(event.node):
+            message = _of_entry(event.node)[0]
             self.say(event.scope, event.node, message, f"it may be an nnx.Dict: read it as [{name!r}]", False)
             return
         start, end = source.span(event.node.value)[1], source.span(event.node)[1]
         self.edits.append((source.path, Edit(start, end, f'["{name}"]'.encode())))
-        self.say(event.scope, event.node, message, f'read it as ["{name}"], which works on all versions', True)
+        self.read.append((event.scope, event.node))
 
     def from_dict(self, event: AttrEvent) -> tuple[bool, bool]:
         """Say whether an object is an ``nnx.Dict`` on every way, and on some."""
@@ -205,6 +217,14 @@ class _Plan:
             if any(isinstance(s.value, Call) and self.flow.calls.callee_name(s) == _NAME for s in sources):
                 message = "entries of a dict are no attributes, and Flax 0.11 has no nnx.Dict"
                 self.say(event.scope, event.node, message, "index it, or ask with `in`", False)
+
+
+def _of_entry(node: ast.Attribute) -> tuple[str, str]:
+    """Return what is wrong with an entry that is reached as an attribute, and what to write."""
+    return (
+        f"the entry {node.attr!r} of a dict is no attribute",
+        f'read it as ["{node.attr}"], which works on all versions',
+    )
 
 
 def _outermost(scope: Scope) -> FunctionFacts | None:

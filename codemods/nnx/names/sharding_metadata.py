@@ -16,7 +16,7 @@ from codemods.nnx.names.sharding_compared import compared
 from codemods.nnx.names.sharding_names import Annotated, ahead, behind
 from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Call, Const, Value
+from codemods.nnx.values import Attr, Call, Const, Each, Value
 
 _NAMES = {"0.10": "sharding", "0.11": "sharding_names", "0.12": "out_sharding"}
 
@@ -38,7 +38,7 @@ def check(context: Context) -> Iterator[Finding]:
     yield from places.compared(old, told)
 
 
-def _keyed(node: ast.AST) -> tuple[ast.expr, ast.Constant, bool] | None:
+def _keyed(node: ast.AST) -> tuple[ast.expr, ast.expr, bool] | None:
     """Return a mapping, the key that is asked for, and whether the entry is changed."""
     if isinstance(node, ast.Subscript):
         holder, key, changes = node.value, node.slice, not isinstance(node.ctx, ast.Load)
@@ -48,7 +48,7 @@ def _keyed(node: ast.AST) -> tuple[ast.expr, ast.Constant, bool] | None:
         holder, key, changes = node.func.value, node.args[0], node.func.attr != "get"
     else:
         return None
-    return (holder, key, changes) if isinstance(key, ast.Constant) else None
+    return (holder, key, changes) if isinstance(key, ast.Constant | ast.Name) else None
 
 
 _ASKS = frozenset({"get", "pop", "setdefault"})
@@ -67,10 +67,12 @@ class _Places:
         """Yield the old name as a key of the metadata; only Variables are sure to have such metadata."""
         for node in module.source.of_type(ast.Subscript, ast.Compare, ast.Call):
             found = _keyed(node)
-            if found is None or found[1].value != old:
+            if found is None or (isinstance(found[1], ast.Constant) and found[1].value != old):
                 continue
             holder, key, changes = found
             scope = scope_of(module, key)
+            if isinstance(key, ast.Name) and not self._among(module.values.get(key), scope, old):
+                continue
             sure = self._metadata(module, holder, scope)
             if sure is None:
                 continue
@@ -84,7 +86,15 @@ class _Places:
                 )
             else:
                 safety = Safety.SAFE if sure else Safety.UNSAFE
-                yield _finding(self.context, module, key, scope, "get_metadata()", safety)
+                changed = safety if isinstance(key, ast.Constant) else None  # the name may be shown, too
+                yield _finding(self.context, module, key, scope, "get_metadata()", changed)
+
+    def _among(self, value: Value | None, scope: Scope, name: str) -> bool:
+        """Say whether a value is a name, or goes over names that are written out, of which it is one."""
+        if not isinstance(value, Each):
+            return value == Const(name)
+        names = self.context.flow.containers.elements(self.context.flow.here(value.base, scope))
+        return any(one.value == Const(name) for one in names)
 
     def _metadata(self, module: ModuleFacts, holder: ast.expr, scope: Scope) -> bool | None:
         """Say whether a mapping is surely the metadata of a Variable; None if it is surely not, or nothing tells."""
@@ -192,7 +202,7 @@ class _Places:
         node, args = event.node, event.value.args
         if not isinstance(node.func, ast.Name) or node.func.id not in {"getattr", "hasattr"} or len(args) < 2:
             return False
-        if not isinstance(args[1], Const) or args[1].value != "sharding":
+        if not self._among(args[1], event.scope, "sharding"):
             return False
         return self.annotated.is_variable(args[0], event.scope)
 
@@ -204,7 +214,7 @@ def _spelled(event: AttrEvent) -> str:
 def _finding(
     context: Context,
     module: ModuleFacts,
-    node: ast.Constant | ast.Attribute,
+    node: ast.expr,
     scope: Scope,
     where: str,
     safety: Safety | None = Safety.SAFE,

@@ -1,4 +1,4 @@
-"""NNX113: optimizers whose class is chosen or made at run time."""
+"""NNX113: optimizers whose class is chosen, made or changed at run time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.optimizer.origins import OLD, Origins
+from codemods.nnx.optimizer.patched import replaced
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Class, Const, Free, Ref, Sequence
 
@@ -34,6 +35,10 @@ def check(context: Context) -> Iterator[Finding]:
     origins = Origins(context.flow, context.sources)
     yield from _of_fields(context, origins)
     yield from _handed_on(context, origins)
+    for scope, node, given in replaced(context, origins):
+        words = f"this replaces a method of nnx.Optimizer, which since Flax 0.11 is given {given}"
+        help = "let the function take and hand on *args and **kwargs; nnx.ModelAndOptimizer has methods of its own"
+        yield finding(RULE.code, scope, node, words, help)
     for event in context.asked.calls():
         last = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
         if last not in _NAMES or b"nnx" not in event.scope.module.source.data:
@@ -182,6 +187,20 @@ make = partial(nnx.Optimizer, tx=optax.sgd(0.1))
 optimizers = list(map(make, [nnx.Linear(2, 1, rngs=nnx.Rngs(n)) for n in range(2)]))
 print([int(one.step.value) for one in optimizers])
 """
+_REPLACED = """\
+import optax
+from flax import nnx
+
+original = nnx.Optimizer.update
+
+
+def logged(self, grads):
+    print("update")
+    original(self, grads)
+
+
+nnx.Optimizer.update = logged
+"""
 _OTHER = """\
 import jax.numpy as jnp
 from flax import nnx
@@ -193,11 +212,12 @@ for name in ("relu", "gelu"):
 RULE = Rule(
     code="NNX113",
     name="optimizer-at-run-time",
-    summary="an optimizer whose class is made or chosen at run time",
+    summary="an optimizer whose class is made, chosen or changed at run time",
     why="""\
 What `type(name, bases, {})` makes of `nnx.Optimizer`, and what `getattr(nnx, name)` gives, cannot be followed in the
 text, what a field of a dataclass holds may be changed by those who make it, and what `map` makes with a class that it
-is handed is not followed. Since Flax 0.11 an optimizer needs `wrt`, holds no model, and `update` takes the model first.
+is handed is not followed. Since Flax 0.11 an optimizer needs `wrt`, holds no model, and `update` takes the model first,
+also where a program or a test puts a function of its own in the place of `update`.
 """,
     kind=Kind.REQUIRED,
     safety=None,
@@ -207,6 +227,7 @@ is handed is not followed. Since Flax 0.11 an optimizer needs `wrt`, holds no mo
         Example(_MADE, run=False),
         Example(_CHOSEN, run=False),
         Example(_HANDED, run=False),
+        Example(_REPLACED, run=False),
         Example(_OTHER, _OTHER, targets=("0.11", "0.12")),
     ),
     check=check,

@@ -79,6 +79,16 @@ _OF_STATES = frozenset(
         "jax.tree_util.tree_leaves",
     }
 )  # fmt: skip
+_METHODS_OF_STATES = frozenset({"flat_state", "to_pure_dict"})
+# functions that give what their argument holds in another dict, or another one like it
+_REARRANGING = frozenset(
+    {
+        "copy.copy", "copy.deepcopy", "flax.core.FrozenDict", "flax.core.copy", "flax.core.freeze",
+        "flax.core.frozen_dict.FrozenDict", "flax.core.frozen_dict.freeze", "flax.core.frozen_dict.unfreeze",
+        "flax.core.unfreeze", "flax.traverse_util.flatten_dict", "flax.traverse_util.unflatten_dict",
+    }
+)  # fmt: skip
+_INITIALIZING = frozenset({"init", "init_with_output", "lazy_init"})  # methods of Linen modules that give arrays
 _FILLING = frozenset({"extend", "update"})
 _ADDING = frozenset({"append", "insert", "setdefault", "appendleft"})
 _GIVING = frozenset({"get", "items", "setdefault", "values"})  # give what a dict holds
@@ -541,6 +551,8 @@ class Attributes:
             return self._unknown(found, value, depth)
         if isinstance(value, Part):
             return self.holds_data(self.flow.resolve(value.of), depth + 1)
+        if isinstance(value, Item | Indexed) and self._initialized(self.flow.with_value(found, value.base)):
+            return True
         if isinstance(value, Indexed):
             index = value.index.value
             sliced = isinstance(index, Unknown) and isinstance(index.node, ast.Slice)
@@ -579,6 +591,8 @@ class Attributes:
             return any(self._iterated(self.flow.with_value(found, a), depth) for a in value.args)
         if name in _LAZY:  # list(zip(...)): the list around it makes no difference to what is in it
             return self._iterated(found, depth)
+        if name in _REARRANGING:
+            return any(self.holds_data(self.flow.with_value(found, a), depth + 1) for a in value.args[:1])
         if name == "builtins.sum" and len(value.args) == 2:  # of lists
             lists = self.flow.containers.elements(self.flow.with_value(found, value.args[0]))
             return any(self.holds_data(one, depth + 1) for one in lists)
@@ -587,8 +601,9 @@ class Attributes:
             given = self.flow.with_value(found, value.args[position])
             if self.context.kinds.only(given) in _HOLDERS:
                 return True
-            if position == 1 and self._makes(self.flow.with_value(found, value.args[0])):
-                return isinstance(self.flow.resolve(given).value, Sequence | Mapping | Comprehension)
+            if position == 1 and self._gives(self.flow.with_value(found, value.args[0])):
+                display = isinstance(self.flow.resolve(given).value, Sequence | Mapping | Comprehension)
+                return display or self.holds_data(given, depth + 1)
             return position == 0 and name not in _OF_STATES and self.holds_data(given, depth + 1)
         if name:
             return False
@@ -596,11 +611,41 @@ class Attributes:
         if isinstance(callee.value, Call) and self.flow.calls.callee_name(callee) in _NAMED_TUPLES:
             fields = value.given
             return any(self._is_or_holds(self.flow.with_value(found, v), depth) for v in fields)
+        if isinstance(callee.value, Attr) and callee.value.name in _METHODS_OF_STATES:
+            return self.context.kinds.only(Bound(callee.value.base, callee.frame)) in _HOLDERS
         if isinstance(callee.value, Attr) and callee.value.name == "init":  # the state of an optax transformation
-            return Kind.TRANSFORM in self.context.kinds.of(Bound(callee.value.base, callee.frame))
+            if Kind.TRANSFORM in self.context.kinds.of(Bound(callee.value.base, callee.frame)):
+                return True
+        if self._initialized(found):
+            return True
         if isinstance(callee.value, Class):
             return registered(self.context, callee.value.facts) and self._record(found, callee.value.facts, depth)
         return self._on_some_way(found, depth)
+
+    def _initialized(self, bound: Bound) -> bool:
+        """Say whether a value is what ``init`` of a Linen module gives."""
+        found = self.flow.resolve(bound)
+        callee = self.flow.follow(found, found.value.callee) if isinstance(found.value, Call) else None
+        if callee is None or not isinstance(callee.value, Attr) or callee.value.name not in _INITIALIZING:
+            return False
+        module = Bound(callee.value.base, callee.frame)
+        return all(self._of_linen(source) for source in self.context.sources.of(module) or {module})
+
+    def _of_linen(self, source: Bound) -> bool:
+        cls = self.flow.classes.class_of(source)
+        if cls is not None:
+            return bool({"flax.linen.Module", "flax.linen.module.Module"} & {*self.flow.classes.mro(cls)[1]})
+        name = self.flow.calls.callee_name(source) if isinstance(source.value, Call) else ""
+        return name.startswith("flax.linen.") and name.rpartition(".")[2][:1].isupper()
+
+    def _gives(self, function: Bound) -> bool:
+        """Say whether a function makes data of whatever it is handed: a class, a lambda that calls one."""
+        made = [
+            self.flow.here(result, callee.function.scope)
+            for callee in self.flow.calls.callables(function)
+            for result in callee.function.returns
+        ]
+        return self._makes(function) or (bool(made) and all(map(self.is_data, made)))
 
     def _on_some_way(self, found: Bound, depth: int) -> bool:
         """Say whether a value holds data on some way, and is nothing on the others that must not become data."""

@@ -98,8 +98,23 @@ def _told_apart(loop: ast.For | ast.comprehension) -> bool:
     """Say whether a loop asks what a child is, or its key, before it does something."""
     if isinstance(loop, ast.comprehension):
         return bool(loop.ifs)
-    words = {last_word(node) for node in ast.walk(loop) if isinstance(node, ast.Name | ast.Attribute)}
+    printed = _printed(loop)
+    words = {last_word(n) for n in ast.walk(loop) if isinstance(n, ast.Name | ast.Attribute) and n not in printed}
     return bool(words & _TESTS)
+
+
+def _printed(loop: ast.For) -> set[ast.AST]:
+    """Return the `type` of each ``type(child).__name__`` that is only printed: that tells nothing apart."""
+    shown = [n for n in ast.walk(loop) if isinstance(n, ast.JoinedStr) or _is_call(n, "print")]
+    inside = {node for one in shown for node in ast.walk(one)}
+    asked = [n for n in inside if isinstance(n, ast.Compare | ast.IfExp | ast.Subscript)]
+    inside -= {node for one in asked for node in ast.walk(one)}
+    names = (n for n in inside if isinstance(n, ast.Attribute) and n.attr in {"__name__", "__qualname__"})
+    return {n.value.func for n in names if isinstance(n.value, ast.Call) and _is_call(n.value, "type")}
+
+
+def _is_call(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
 
 
 def _fix(context: Context, event: CallEvent, loop: ast.For | ast.comprehension) -> Fix | None:

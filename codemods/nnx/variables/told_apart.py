@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Indexed
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.kinds import class_kind
+from codemods.nnx.nodes import last_word
 from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state.lines import line
-from codemods.nnx.values import Attr, Ref
+from codemods.nnx.values import Attr, Const, Ref
 from codemods.nnx.variables.leaves import Leaves
 from codemods.nnx.variables.mixed import mixed
 from codemods.nnx.variables.references import VARIABLE_STATE, Test, tests, type_compared
@@ -51,12 +52,29 @@ def live_tests(context: Context, module: ModuleFacts) -> Iterator[Test]:
         value = module.values.get(subject) if subject is not None else None
         if value is None:
             continue
-        bound = context.flow.here(value, test.scope)
-        if context.kinds.only(bound) is not Objects.VARIABLE or leaves.leaf(bound):
-            continue
-        made = [context.flow.calls.callee_name(one) for one in context.sources.originals(bound)]
-        if not any(name == VARIABLE_STATE or name.endswith(".state") for name in made):
+        if _is_live(context, leaves, context.flow.here(value, test.scope)):
             yield test
+
+
+def _is_live(context: Context, leaves: Leaves, bound: Bound) -> bool:
+    """Say whether a value is surely a Variable of a module, or one by itself, and no leaf of a state."""
+    if context.kinds.only(bound) is not Objects.VARIABLE or leaves.leaf(bound):
+        return False
+    made = [context.flow.calls.callee_name(one) for one in context.sources.originals(bound)]
+    return not any(name == VARIABLE_STATE or name.endswith(".state") for name in made)
+
+
+def _asked_for_type(context: Context, module: ModuleFacts) -> Iterator[tuple[Scope, ast.Call]]:
+    """Yield ``hasattr(variable, "type")`` and ``getattr(variable, "type", ...)`` of what is a Variable of a module."""
+    if not module.source.mentions(b"type"):
+        return
+    leaves = Leaves(context)
+    for event in module.calls:
+        args = event.value.args
+        if last_word(event.node.func) not in {"getattr", "hasattr"} or len(args) < 2 or args[1] != Const("type"):
+            continue
+        if _is_live(context, leaves, context.flow.here(args[0], event.scope)):
+            yield event.scope, event.node
 
 
 def _denied(context: Context, module: ModuleFacts) -> Iterator[ast.expr]:
@@ -125,6 +143,14 @@ def check(context: Context) -> Iterator[Finding]:
                 "since Flax 0.11 the leaves of states and gradients are Variables, of the class of the parameter",
                 "leave the assertion out, or assert the contrary",
             )
+        for scope, call in _asked_for_type(context, module):
+            yield finding(
+                "NNX412",
+                scope,
+                call,
+                "up to Flax 0.10 only leaves of states had a `type`; since 0.11 every Variable has one",
+                "decide by where the value was taken from, and write type(variable) for its class",
+            )
         for one in mixed(context, module):
             if one.test.node not in paired and one.test.node not in live:
                 leaf, other = (line(context, node, module) for node in (one.leaf, one.live))
@@ -154,7 +180,8 @@ RULE = Rule(
 Up to Flax 0.10 a module held `Variable` objects and a state held `VariableState` objects, and code could tell the two
 apart. Since 0.11 they are one class: the first branch takes both, the second is dead. Only the author knows which was
 meant. One test alone tells them apart, too, in a function that gets both; the rule names a caller of each kind. And a
-module's own Variable passes a test for `VariableState` now, as a leaf of a state does for `nnx.Param`.
+module's own Variable passes a test for `VariableState` now, as a leaf of a state does for `nnx.Param`, and it has the
+attribute `type`, which only leaves had.
 """,
     kind=Kind.REQUIRED,
     safety=None,
