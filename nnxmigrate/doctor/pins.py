@@ -124,6 +124,8 @@ def _part(text: str) -> str:
         return f">={lower},<{'.'.join(map(str, upper))}"
     if text[0].isdigit():
         return f"=={text}"
+    if text[0] in "<>" and text.endswith(".*"):  # as in `requires-python = ">=3.8.*"`, of which old tools took the star
+        return text.removesuffix(".*")
     match = re.match(r"=\s*(?!=)(.+)", text)
     if match:  # conda: `=0.10` stands for any 0.10.x, `=0.10.7=build` for that build
         version = match[1].split("=")[0].strip()
