@@ -17,7 +17,8 @@ from codemods.nnx.patterns import needed, pattern
 Node = TypeVar("Node", bound=ast.AST)
 _T = TypeVar("_T")
 _LINE = pattern(rb"\r\n|\r|\n")
-_CELL = pattern(rb"^# (?:%%|\+)(?:\s|$)")  # how scripts that notebooks were exported to mark their cells
+# how scripts that notebooks were exported to mark their cells: by Jupytext, and by nbconvert
+_CELL = pattern(rb"^# (?:(?:%%|\+)(?:\s|$)|In\[[\d ]*\]:)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +124,9 @@ class Source:
 
     @cached_property
     def cell_starts(self) -> tuple[int, ...]:
-        """The lines in which cells begin, ascending: of a notebook, or of a script that marks them as Jupytext does."""
-        if self.cells or not (b"# %%" in self.data or (b"# +" in self.data and b"jupytext" in self.data)):
+        """The lines in which cells begin, ascending: of a notebook, or of a script that it was exported to."""
+        marked = b"# %%" in self.data or b"# In[" in self.data or (b"# +" in self.data and b"jupytext" in self.data)
+        if self.cells or not marked:
             return self.cells
         return tuple(n for n, line in enumerate(_LINE.split(self.data), 1) if _CELL.match(line))
 

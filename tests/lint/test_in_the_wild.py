@@ -22,6 +22,36 @@ from flax import nnx
 """
 
 RIGHT = {
+    "a variable of the environment that has its value already": """\
+import os
+
+os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = ".9"
+print(len(jax.devices()))
+os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = ".9"
+""",
+    "shapes whose parameters each base class writes anew, captured by what is mapped": """\
+class Shape:
+    def _cast(self):
+        for key, value in self.params.items():
+            self.params[key] = jnp.asarray(value)
+class Ball(Shape):
+    def __init__(self, size):
+        self.params = {"size": size}
+        self._cast()
+    def __call__(self, v):
+        return v * self.params["size"]
+class Moved(Shape):
+    def __init__(self, shape, by):
+        self.shape = shape
+        self.params = {"by": by}
+        self._cast()
+    def __call__(self, v):
+        return self.shape(v - self.params["by"])
+shape = Moved(Ball(2.0), by=1.0)
+def wide(v):
+    return shape(v)
+print(jax.vmap(wide)(jnp.ones(3)))
+""",
     "the graph definition of a model that compiled code gets the values of": """\
 class Net(nnx.Module):
     def __init__(self, rngs):
@@ -1526,3 +1556,106 @@ def test_class_of_another_object() -> None:
     assert "NNX719" not in {f.code for f in look(HEAD + FACTORY, Options(lint=True)).findings}
     told = {f.code for f in look(HEAD + FACTORY.replace("__new__", "made"), Options(lint=True)).findings}
     assert "NNX719" in told
+
+
+WIDE = "import jax.numpy as jnp\n\ndef made():\n    return jnp.zeros(3, dtype=jnp.float64)\n"
+TESTED = """\
+import jax.numpy as jnp
+import made
+
+NOTHING = jnp.zeros(3)
+
+def test_made():
+    assert (made.made() == NOTHING).all()
+"""
+
+
+def test_precision_of_a_library() -> None:
+    """What runs a library that has nothing but tests may set the mode; a script ``test.py`` is a program."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    log = "import logging\n\nlog = logging.getLogger()\n"
+    assert not look({"made.py": WIDE, "test.py": TESTED, "logs.py": log}, given).findings
+    script = TESTED.replace("def test_made", "def main") + "\nmain()\n"
+    assert [f.code for f in look({"made.py": WIDE, "test.py": script}, given).findings] == ["NNX917"]
+    assert [f.code for f in look({"made.py": WIDE, "main.py": "import made\nprint(made.made())\n"}, given).findings]
+
+
+ENDED = """\
+import jax
+
+key = jax.random.key(0)
+weights = jax.random.normal(key, (2,))
+exit()
+noise = jax.random.uniform(key, (2,))
+print(weights + noise)
+"""
+
+
+def test_behind_the_end() -> None:
+    """What stands behind the end of a script is run by nobody, and cells are run one by one."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    assert not look(ENDED, given).findings
+    assert [f.code for f in look(ENDED.replace("exit()", "print()"), given).findings] == ["NNX830"]
+    cells = "# %%\nimport jax.numpy as jnp\nexit()\n# %%\nprint(jnp.norm(jnp.ones(3)))\n"
+    assert [f.code for f in look(cells, given).findings] == ["NNX762"]
+    assert not look(cells.replace("# %%", "#"), given).findings
+
+
+FAR = """\
+def shaped(v, shape):
+    return v.reshape(shape)
+
+
+mapped = jax.jit(jax.vmap(shaped, in_axes=(0, None)), static_argnums=1)
+"""
+NEAR = """\
+import jax.numpy as jnp
+from far import mapped  # in_axes=(0, None)
+
+print(mapped(jnp.ones((3, 4)), [2, 2]))
+"""
+
+
+def test_static_argument_of_another_file() -> None:
+    """What made a function may stand further down in its file than the file that calls it is long."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    found = look({"far.py": "import jax\n" + "\n" * 90 + FAR, "main.py": NEAR}, given)
+    assert not found.failures
+    assert [f.code for f in found.findings] == ["NNX826"]
+
+
+ADDED_UP = """\
+import jax
+import jax.numpy as jnp
+
+
+class Variables:
+    def __init__(self, force):
+        self.force = force
+
+    def {name}(self, other):
+        self.force += other.force
+        return self
+"""
+SOLVED = """\
+import jax
+import jax.numpy as jnp
+from variables import Variables
+
+
+def solve(variables, v):
+    return jax.jit(lambda w: w * variables.force)(v)
+
+
+one = Variables(2.0)
+print(solve(one, jnp.ones(3)))
+"""
+
+
+def test_changed_in_another_file() -> None:
+    """A sum of objects is another object than what compiled code holds; where a change stands elsewhere, it is said."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    found = look({"variables.py": ADDED_UP.format(name="grow"), "main.py": SOLVED}, given).findings
+    assert [f.code for f in found] == ["NNX807"]
+    assert "line 10 of variables.py" in found[0].message
+    assert not look({"variables.py": ADDED_UP.format(name="__iadd__"), "main.py": SOLVED}, given).findings

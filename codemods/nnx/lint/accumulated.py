@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.first_sown import first_reads
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.lax_control_flow import parts
 from codemods.nnx.lint.owners import plain_module
@@ -56,7 +57,17 @@ class _Sown(NamedTuple):
 
 def _check(context: Context) -> Iterator[Finding]:
     sown = [found for event in context.bodies.named("sow") if (found := _sown(context, event)) is not None]
-    if not sown or any(word in m.source.data for m in context.project.modules for word in _TAKING):
+    if not sown:
+        return
+    if any(word in m.source.data for m in context.project.modules for word in _TAKING):
+        for scope, node in first_reads(context):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                "nothing takes away here what the model sows, and this is what its first call sowed",
+                "take it away after each call: nnx.pop(model, nnx.Intermediate)",
+            )
         return
     sown = [one for one in sown if not _begun_anew(context, one.name)]
     seen: set[ast.AST] = set()

@@ -85,6 +85,7 @@ _ALWAYS = frozenset(
 _TUPLES = frozenset({"divmod", "eig", "eigh", "frexp", "histogram", "lstsq", "lu", "modf", "polar", "qr", "schur"}
                     | {"slogdet", "svd"})  # fmt: skip
 _SEVERAL = frozenset({"split", "array_split", "meshgrid", "scan", "while_loop", "fori_loop", "cond", "switch", "map"})
+_ENDS = frozenset({"start", "stop", "step"})  # of arange, given by name
 _DEPTH = 20
 _LIKENED = 5  # through how many arrays that others are made like one is followed
 _INNER = 6  # how many values a call counts as that is gone into
@@ -501,10 +502,13 @@ class Arrays:
             return Array(self._dtype(value.argument(place, "dtype"), scope, None if word == "full" else FLOAT),
                          self._shape(value.argument(0, "shape"), scope, None))  # fmt: skip
         if word == "arange":
-            number = _highest([self.of(a, scope, depth).number for a in value.args[:3]])
-            return Array(self._dtype(value.keyword("dtype"), scope, number), 1)
+            ends = [*value.args[:3], *(one for name, one in value.keywords if name in _ENDS)]
+            number = None if value.starred else _highest([self.of(end, scope, depth).number for end in ends])
+            return Array(self._dtype(value.argument(3, "dtype"), scope, number), 1)
         if word == "linspace":
-            return Array(FLOAT, 1)
+            if value.argument(4, "retstep") is not None:
+                return UNKNOWN  # with the step beside
+            return Array(self._dtype(value.argument(5, "dtype"), scope, FLOAT), 1)
         if word in {"eye", "identity"}:
             return Array(self._dtype(value.argument(3 if word == "eye" else 1, "dtype"), scope, FLOAT), 2)
         if word in {"array", "asarray"}:

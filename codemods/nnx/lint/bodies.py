@@ -18,6 +18,8 @@ from codemods.nnx.values import Call
 
 #: Context managers in whose blocks nothing is traced.
 CONCRETE = frozenset({"ensure_compile_time_eval", "disable_jit"})
+# what names, beside those of tracers, a function has in it that tells them from values
+_CONCRETE_WORDS = frozenset({"is_concrete", "concrete_or_error", "ConcretizationTypeError"})
 _OF_JAX = pattern(r"_*is_(a_)?(jax|jnp|traced)")
 _LIKE_DICTS = frozenset({"get", "copy", "add", "set", "apply", "view", "take"})  # what other objects have too
 
@@ -132,7 +134,12 @@ class Bodies:
             if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
                 if self._typed(block) & names_in(node) or _without_jax(block.test, arm == "body"):
                     return True
-        return any(_of_tracers(block.test) & names_in(node) for block in self.behind(node, scope))
+                if self._probes(block.test, scope):
+                    return True
+        return any(
+            _of_tracers(block.test) & names_in(node) or self._probes(block.test, scope)
+            for block in self.behind(node, scope)
+        )
 
     def gives_back(self, guard: ast.If, scope: Scope) -> bool:
         """Say whether a condition gives back what an earlier call kept, and the rest of its function keeps a result."""
@@ -171,11 +178,29 @@ class Bodies:
     def _asks_for_tracers(self, scope: Scope) -> bool:
         if scope not in self._asking:
             self._asking[scope] = any(
-                "racer" in (word := last_word(node)) or word in {"is_concrete", "concrete_or_error"}
+                "racer" in (word := last_word(node)) or word in _CONCRETE_WORDS
                 for node in self.nodes(scope)
                 if isinstance(node, ast.Name | ast.Attribute)
             )
         return self._asking[scope]
+
+    def _probes(self, test: ast.expr, scope: Scope) -> bool:
+        """Say whether a condition asks a function of the project that tells tracers from values: one that gives None
+        where ``bool(x)`` raises the error of a tracer."""
+        return bool(self._probing) and any(
+            isinstance(call, ast.Call) and self._original(scope.module, last_word(call.func)) in self._probing
+            for call in ast.walk(test)
+        )
+
+    @cached_property
+    def _probing(self) -> frozenset[str]:
+        return frozenset(
+            function.name
+            for module in self._project.modules
+            if any(map(module.source.mentions, (b"Tracer", b"ConcretizationTypeError", b"is_concrete")))
+            for function in module.functions
+            if not isinstance(function.node, ast.Lambda) and self._asks_for_tracers(function.scope)
+        )
 
     def evidence(self, function: FunctionFacts) -> dict[str, str]:
         """Return what the body of a function shows its parameters to be: ``array`` or ``object``, by name."""

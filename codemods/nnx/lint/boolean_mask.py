@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, traced_bodies, tried
 from codemods.nnx.lint.traced import original
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Loop, Param, Unknown, Value
+from codemods.nnx.values import Call, Loop, Param, Ref, Unknown, Value
 
 _PREDICATES = PREDICATES | {"isin"}
 _WITH_WHERE = frozenset({"mean", "sum", "max", "min", "prod", "any", "all", "std", "var"})
@@ -40,7 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 owner = node.value
                 updates = isinstance(owner, ast.Attribute) and owner.attr == "at"
                 array = owner.value if isinstance(owner, ast.Attribute) and updates else owner
-                if not updates and not _array(context, array, function):
+                if (not updates and not _array(context, array, function)) or _module(context, array, function):
                     continue
                 call = setters.get(node)
                 whole = reductions.get(node) or (last_word(call.func) if call is not None and not updates else "")
@@ -91,6 +91,12 @@ def _array(context: Context, node: ast.expr, function: FunctionFacts) -> bool:
         return True
     value = function.scope.module.values.get(node)
     return value is not None and context.kinds.only(context.flow.here(value, function.scope)) is Kind.ARRAY
+
+
+def _module(context: Context, node: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether an expression is a module, as in ``jnp.at[mask]``, of which there is no such thing."""
+    value = function.scope.module.values.get(node)
+    return value is not None and isinstance(context.flow.resolve(context.flow.here(value, function.scope)).value, Ref)
 
 
 def _boolean(context: Context, value: Value, function: FunctionFacts, depth: int) -> bool:

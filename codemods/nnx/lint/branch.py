@@ -74,9 +74,11 @@ def _check(context: Context) -> Iterator[Finding]:
                     if _optional(place, function)
                     else context.taint.array(place, function.scope) or _element(context, place, function)
                 ):
-                    seen.add(place)
                     yield _found(function, place, way)
                     chained.update(_elifs(node))
+                    # the first operand that is traced raises, and what mends it takes the others in
+                    seen.update(other for other, _ in _decisions(node))
+                    break
             if isinstance(node, ast.Call) and _orders(context, node, function):
                 yield _found(function, node, "order")
 

@@ -16,6 +16,7 @@ from codemods.nnx.lint.last_output import last_outputs
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Const
 
 _CELLS = frozenset(f"flax.nnx.{name}" for name in ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell"))
@@ -118,15 +119,22 @@ def _goes_on(event: CallEvent) -> bool:
 
 def _carries(event: CallEvent, node: ast.expr) -> bool:
     """Say whether a variable holds what initialize_carry gave, or the first part of what a call of the cell gives."""
-    if not isinstance(node, ast.Name):
+    source, body = event.scope.module.source, event.scope.node
+    if not isinstance(node, ast.Name) or not source.mentions(b"initialize_carry"):
         return False
-    for one in ast.walk(event.scope.node):
-        if not isinstance(one, ast.Assign) or not isinstance(one.value, ast.Call):
-            continue
-        target = one.targets[0]
-        if isinstance(target, ast.Name) and target.id == node.id and last_word(one.value.func) == "initialize_carry":
-            return True
-    return False
+    first = getattr(body, "lineno", 0)
+    last = getattr(body, "end_lineno", None) or len(source.line_starts) + 1
+    return any(name == node.id and first <= line <= last for line, name in source.once(_begun))
+
+
+def _begun(source: Source) -> list[tuple[int, str]]:
+    """Return the variables that hold what initialize_carry gave, with the lines of their assignments."""
+    return [
+        (one.lineno, one.targets[0].id)
+        for one in source.of_type(ast.Assign)
+        if isinstance(one.value, ast.Call) and last_word(one.value.func) == "initialize_carry"
+        if isinstance(one.targets[0], ast.Name)
+    ]
 
 
 def _paired(context: Context) -> Iterator[Finding]:

@@ -470,15 +470,25 @@ def _only_in(context: Context, use: Use, wanted: Callable[[ast.stmt], bool]) -> 
     names, scope, first = _targets(use), use.event.scope, use.event.statement
     nodes = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.stmt) and n.lineno > first.lineno]
     bound = [n for n in nodes if isinstance(n, ast.Assign) and names & {m for t in n.targets for m in names_in(t)}]
-    end = min((n.lineno for n in bound), default=None)
     around = context.bodies.paths(scope).get(use.event.node, ())
-    if len(names) != 1 or use.event.loops or any(context.bodies.paths(scope).get(n) != around for n in bound):
+    bound = [n for n in bound if context.bodies.paths(scope).get(n, ()) == around]
+    end = min((n.lineno for n in bound), default=None)
+    if len(names) != 1 or use.event.loops:
         return False
+    nodes = [n for n in nodes if not isinstance(n, ast.FunctionDef | ast.ClassDef) or names & _from_outside(n)]
     if any(isinstance(n, ast.FunctionDef | ast.ClassDef) and names & names_in(n) for n in nodes):
         return False  # which may read it at any time
     reading = [n for n in nodes if names & names_in(n) and (end is None or n.lineno < end)]
     reads_itself = any(n.lineno == end and names & names_in(n.value) for n in bound)
     return bool(reading) and not reads_itself and all(wanted(n) for n in reading)
+
+
+def _from_outside(definition: ast.FunctionDef | ast.ClassDef) -> set[str]:
+    """Return the names in a function, or in a class, that are none of their parameters or variables."""
+    own = {n.arg for n in ast.walk(definition) if isinstance(n, ast.arg)}
+    own |= {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    declared = {m for n in ast.walk(definition) if isinstance(n, ast.Global | ast.Nonlocal) for m in n.names}
+    return set(names_in(definition)) - (own - declared)
 
 
 _CLOCKS = frozenset({"time", "perf_counter", "perf_counter_ns", "monotonic", "default_timer"})

@@ -32,6 +32,7 @@ _SHOWN = "use jax.debug.print, or return the array and print it outside"
 
 def _check(context: Context) -> Iterator[Finding]:
     shown = {function for function, tracing in traced_bodies(context, 0) if only_tried(context, tracing)}
+    counts: set[ast.AST] = set()  # the ranges that were told of
     for event, name in traced_calls(context, level=0):
         if event.scope.function in shown or context.bodies.guarded(event.node, event.scope):
             continue
@@ -49,8 +50,13 @@ def _check(context: Context) -> Iterator[Finding]:
                 and not event.node.args
                 and context.taint.node(func.value, event.scope)
             )
-        if hit and not switched_off(context, event.node, event.scope):
-            yield _finding(event, name)
+        if not hit or switched_off(context, event.node, event.scope):
+            continue
+        if name == "builtins.range":
+            if any(isinstance(loop, ast.For) and loop.iter in counts for loop in event.loops):
+                continue  # what mends the loop around it is done to this one too
+            counts.add(event.node)
+        yield _finding(event, name)
     for event, name in differentiated_calls(context):
         if name in _NUMBERS and not context.bodies.guarded(event.node, event.scope):
             if any(context.taint.array(argument, event.scope) for argument in event.node.args):

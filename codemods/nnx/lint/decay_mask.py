@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
@@ -29,6 +29,7 @@ _MASKS = {"adamw": (7, "mask"), "nadamw": (7, "mask"), "adamaxw": (5, "mask"), "
           "lars": (2, "weight_decay_mask"), "adadelta": (4, "weight_decay_mask"),
           "adafactor": (11, "weight_decay_mask"), "muon": (5, "weight_decay_mask")}  # fmt: skip
 _OF_PATHS = frozenset({"flax.traverse_util.path_aware_map"})
+_DEPTH = 3  # functions that ask each other
 _ORDER: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -83,29 +84,76 @@ def _turned(test: ast.expr) -> bool:
     return _holds(test, _BIAS) is True and _holds(test, _KERNEL) is False
 
 
-def _spelled(context: Context, test: ast.expr) -> ast.expr:
-    """Return a condition with literals in place of the names of literals, as of ``NO_DECAY = ("bias", "scale")``."""
+def _spelled(context: Context, test: ast.expr, depth: int = 0) -> ast.expr:
+    """Return a condition with literals in place of the names of literals, as of ``NO_DECAY = ("bias", "scale")``.
+
+    What a function of the project answers is put in its place, too: ``not is_bias(path)``.
+    """
     known = {}
-    for name in (n for n in ast.walk(test) if isinstance(n, ast.Name)):
-        scope = context.bodies.module_scope(name)
-        value = literal(context, name, scope) if scope is not None else None
-        if value is not None:
-            known[name.id] = value
-    spelled: ast.expr = _Spelling(known).visit(copy.deepcopy(test)) if known else test
+    asked: dict[tuple[int, int], ast.expr] = {}
+    for node in ast.walk(test):
+        if isinstance(node, ast.Name):
+            scope = context.bodies.module_scope(node)
+            value = literal(context, node, scope) if scope is not None else None
+            if value is not None:
+                known[node.id] = value
+        elif isinstance(node, ast.Call) and depth < _DEPTH:
+            answer = _answer(context, node)
+            if answer is not None:
+                asked[node.lineno, node.col_offset] = _spelled(context, answer, depth + 1)
+    spelled: ast.expr = _Spelling(known, asked).visit(copy.deepcopy(test)) if known or asked else test
     return spelled
 
 
-class _Spelling(ast.NodeTransformer):
-    """Puts literals in place of names."""
+def _answer(context: Context, call: ast.Call) -> ast.expr | None:
+    """Return the condition that a function of the project answers, if a call is one of such a function."""
+    home = context.bodies.home(call)
+    callee = home.module.values.get(call.func) if home is not None else None
+    if home is None or callee is None:
+        return None
+    functions = context.flow.calls.callables(context.flow.here(callee, home))
+    return _condition(context, functions[0].function) if len(functions) == 1 else None
 
-    def __init__(self, known: dict[str, object]) -> None:
+
+def _condition(context: Context, function: FunctionFacts) -> ast.expr | None:
+    """Return the condition that a function gives, also one of which answers are returned early."""
+    formula = formula_of(context, function)
+    if formula is not None or isinstance(function.node, ast.Lambda):
+        return formula
+    *before, last_one = function.node.body
+    condition = last_one.value if isinstance(last_one, ast.Return) else None
+    for statement in reversed(before):
+        if not isinstance(statement, ast.If):
+            if any(isinstance(n, ast.Return) for n in ast.walk(statement)):
+                return None
+            continue
+        given = statement.body[0] if len(statement.body) == 1 and not statement.orelse else None
+        answer = constant(given.value) if isinstance(given, ast.Return) else None
+        if condition is None or not isinstance(answer, bool):
+            return None
+        asked = statement.test if answer else ast.UnaryOp(ast.Not(), statement.test)
+        joined = ast.BoolOp(ast.Or() if answer else ast.And(), [asked, condition])
+        condition = ast.copy_location(joined, condition)
+    return condition
+
+
+class _Spelling(ast.NodeTransformer):
+    """Puts literals in place of names, and conditions in place of calls that ask them."""
+
+    def __init__(self, known: dict[str, object], asked: dict[tuple[int, int], ast.expr]) -> None:
         self._known = known
+        self._asked = asked
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Return the literal that a name stands for."""
         if node.id not in self._known:
             return node
         return ast.copy_location(ast.parse(repr(self._known[node.id]), mode="eval").body, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Return the condition that a call asks."""
+        answer = self._asked.get((node.lineno, node.col_offset))
+        return answer if answer is not None else self.generic_visit(node)
 
 
 def _decays(context: Context, event: CallEvent) -> bool:
@@ -148,7 +196,7 @@ def _of_partial(context: Context, made: Bound) -> ast.expr | None:
     if not isinstance(first, Ref) or first.name not in TREE_MAPS | _OF_PATHS:
         return None
     callees = context.flow.calls.callables(context.flow.with_value(made, made.value.args[1]))
-    return formula_of(context, callees[0].function) if len(callees) == 1 else None
+    return _condition(context, callees[0].function) if len(callees) == 1 else None
 
 
 def _of_map(context: Context, made: Bound) -> ast.expr | None:
@@ -159,11 +207,13 @@ def _of_map(context: Context, made: Bound) -> ast.expr | None:
         return None
     given: Value = made.value.args[0]
     callees = context.flow.calls.callables(context.flow.with_value(made, given))
-    return formula_of(context, callees[0].function) if len(callees) == 1 else None
+    return _condition(context, callees[0].function) if len(callees) == 1 else None
 
 
 def _holds(test: ast.expr, leaf: _Leaf) -> bool | None:
     """Return whether a condition holds for a leaf; None if that is not known."""
+    if isinstance(test, ast.Constant) and isinstance(test.value, bool):
+        return test.value
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = _holds(test.operand, leaf)
         return None if inner is None else not inner

@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.paired_cotangent import unpaired
 from codemods.nnx.lint.places import in_test, shown
-from codemods.nnx.lint.syntax import constant, keyword, names_in
+from codemods.nnx.lint.syntax import constant, keyword, names_in, several
 from codemods.nnx.values import Attr, Call, Param, Ref, Sequence, Unknown, Value
 
 
@@ -226,7 +226,7 @@ def _nondiff(function: FunctionFacts, made: ast.Call | None) -> list[str]:
     names = list(function.params)
     for call in _options(function, made)[:1]:
         numbers = constant(keyword(call, "nondiff_argnums"))
-        chosen = numbers if isinstance(numbers, tuple | list) else (numbers,)
+        chosen = several(numbers)
         return [names[n] for n in chosen if isinstance(n, int) and 0 <= n < len(names)]
     return []
 

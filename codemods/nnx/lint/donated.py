@@ -20,7 +20,7 @@ from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.same_arrays import second_name
 from codemods.nnx.lint.shared_parts import arrays_of, in_record, shares
-from codemods.nnx.lint.syntax import constant, innermost_loop, inside
+from codemods.nnx.lint.syntax import constant, innermost_loop, inside, several
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
@@ -173,12 +173,12 @@ def _donated(root: Root) -> frozenset[str]:
     params = list(root.function.params)
     found: set[str] = set()
     numbers = constant(option(root, "donate_argnums"))
-    for number in numbers if isinstance(numbers, tuple | list) else (numbers,):
+    for number in several(numbers):
         index = number + skipped(root) if isinstance(number, int) else -1
         if 0 <= index < len(params):
             found.add(params[index])
     names = constant(option(root, "donate_argnames"))
-    found |= {n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str)}
+    found |= {name for name in several(names) if isinstance(name, str)}
     return frozenset(found & set(params))
 
 

@@ -32,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if any(b"x64" in module.source.data.lower() for module in modules) or not any(map(_program, modules)):
         return
     for event in context.asked.calls():
-        if is_test(event.scope.module):
+        if _tests(event.scope.module):
             continue  # the mode may be set where tests are configured, or by what they import by its name
         for argument in _types(context, event):
             word = _wide(context, argument, event)
@@ -64,14 +64,27 @@ def _large(event: CallEvent) -> bool:
 
 
 def _program(module: ModuleFacts) -> bool:
-    """Say whether a module does something when it is run, and not only for those that import it."""
-    return any(
+    """Say whether a module does something when it is run, and not only for those that import it or test it."""
+    return not _tests(module) and any(
         (isinstance(one, ast.Expr) and isinstance(one.value, ast.Call))
         or isinstance(one, ast.For | ast.While | ast.With)
         or (isinstance(one, ast.If) and "__name__" in names_in(one.test))
-        or (isinstance(one, ast.Assign) and isinstance(one.value, ast.Call))
+        or (isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and not _declares(one.value))
         for one in getattr(module.scope.node, "body", ())
     )
+
+
+def _tests(module: ModuleFacts) -> bool:
+    """Say whether a module holds tests, by its name, or as a file ``test.py`` of functions ``test_...``."""
+    if is_test(module):
+        return True
+    name = module.source.path.replace("\\", "/").rpartition("/")[2]
+    return name in {"test.py", "tests.py"} and any(one.name.startswith("test_") for one in module.functions)
+
+
+def _declares(call: ast.Call) -> bool:
+    """Say whether a call only declares something, as modules do that others import."""
+    return last_word(call.func) in {"getLogger", "TypeVar", "NewType", "namedtuple", "partial", "jit", "vmap", "grad"}
 
 
 def _types(context: Context, event: CallEvent) -> list[ast.expr]:
@@ -81,6 +94,7 @@ def _types(context: Context, event: CallEvent) -> list[ast.expr]:
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
         value = event.scope.module.values.get(node.func.value)
         known = value is not None and context.kinds.only(context.flow.here(value, event.scope)) is Kind.ARRAY
+        known = known and not _of_integers(context, event, node.func.value)
         return [*node.args[:1], *named] if known else []
     placed = [n for n in node.args[1:] if last_word(n) in _WIDE or (isinstance(n, ast.Constant) and n.value in _WIDE)]
     if placed and last_word(node.func) in _MAKING:
@@ -89,6 +103,17 @@ def _types(context: Context, event: CallEvent) -> list[ast.expr]:
         return []
     name = context.flow.calls.name(event)
     return named if name.startswith(("jax.", "flax.nnx.")) else []
+
+
+def _of_integers(context: Context, event: CallEvent, array: ast.expr) -> bool:
+    """Say whether an array becomes one of floats only where it is none, whatever floats there are:
+    ``if not jnp.issubdtype(x.dtype, jnp.floating)``."""
+    blocks = (b for b, _ in context.bodies.paths(event.scope).get(event.node, ()) if isinstance(b, ast.If | ast.IfExp))
+    return any(
+        isinstance(call, ast.Call) and last_word(call.func) == "issubdtype" and names_in(call) & names_in(array)
+        for block in blocks
+        for call in ast.walk(block.test)
+    )
 
 
 def _wide(context: Context, node: ast.expr, event: CallEvent) -> str:

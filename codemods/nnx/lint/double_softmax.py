@@ -13,9 +13,10 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.distributions import probabilities
 from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import each, foreign, resolved
+from codemods.nnx.lint.places import each, foreign, resolved, written
 from codemods.nnx.lint.syntax import argument, entry_word
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Choice, Const, Item, Param, Ref, Sequence, Unknown, Value
 
 _SOFTMAX, _SIGMOID = frozenset({"softmax"}), frozenset({"sigmoid", "softmax", "expit"})
@@ -44,6 +45,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if given is None:
             continue
         found = squashed(context, context.flow.here(given, event.scope), event.scope, _LOSSES[last(name)], 0)
+        if not found and place:
+            found = _scaled(context, argument(event.node, place, "logits"), event.scope)
         if found:
             node = event.node.args[place] if len(event.node.args) > place else event.node
             yield finding(
@@ -79,6 +82,18 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def _scaled(context: Context, node: ast.expr | None, scope: Scope) -> str:
+    """Return what made the probabilities that are divided by a temperature: ``softmax(logits) / temperature``."""
+    made = written(context, node, scope) if node is not None else None
+    if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Div):
+        return ""
+    if _TEMPERATURE.fullmatch(entry_word(made.right).lower()) is None:
+        return ""
+    found = scope.module.values.get(made.left)
+    return squashed(context, context.flow.here(found, scope), scope, _SOFTMAX, 0) if found is not None else ""
+
+
+_TEMPERATURE = pattern(r"(\w+_)?(temperature|temp|tau|t)")
 _TOLD = "`categorical` takes logits, and gets probabilities that sum to one"
 
 

@@ -108,11 +108,15 @@ def _limit(context: Context, drawn: Bound, limit: Value, branches: Sequence) -> 
     value: Value | None = found.value
     if isinstance(value, Unknown):
         inner = _plus(value.node)
-        home = context.bodies.home(inner[0]) if inner is not None else None
+        # a call such as len(OPS) or a name
+        home = context.bodies.module_scope(inner[0]) if inner is not None else None
         if inner is None or home is None:
             return -1_000_000
         added = inner[1]
         value = home.module.values.get(inner[0])
+        number = context.flow.follow(found, value).value if value is not None else None
+        if isinstance(number, Const) and type(number.value) is int:  # of a name: N_OPS + 1
+            return number.value + added
     if isinstance(value, Call) and isinstance(value.node.func, ast.Name) and value.node.func.id == "len":
         if len(value.args) == 1 and context.flow.follow(found, value.args[0]).value is branches:
             return len(branches.items) + added

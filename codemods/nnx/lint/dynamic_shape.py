@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.between import compiling_roots
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import shown, traced_bodies, traced_calls
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.lint.syntax import keyword
@@ -89,10 +90,13 @@ _SHAPES: dict[str, tuple[tuple[int, str], ...]] = {
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told: set[tuple[Scope, int]] = set()  # a chain of calls, as jnp.arange(n).reshape(n, 1), has one cause
     for event, name in traced_calls(context, level=0):
         for argument in _shape_arguments(context, event, name):
             if _traced(context, argument, event):
-                yield _found(context, event, argument)
+                if (event.scope, argument.lineno) not in told:
+                    told.add((event.scope, argument.lineno))
+                    yield _found(context, event, name, argument)
                 break
     for function, _ in traced_bodies(context, level=0):
         lines: set[int] = set()
@@ -175,7 +179,16 @@ def _traced(context: Context, argument: ast.expr, event: CallEvent) -> bool:
     )
 
 
-def _found(context: Context, event: CallEvent, argument: ast.expr) -> Finding:
+def _found(context: Context, event: CallEvent, name: str, argument: ast.expr) -> Finding:
+    twice = next((word for at, word in _SHAPES.get(name, ()) if _is_twice(event.node, at, word, argument)), "")
+    if twice:
+        return finding(
+            RULE.code,
+            event.scope,
+            argument,
+            f"`{twice}` is given twice, by this place and by its name: `{last(name)}` raises a TypeError",
+            "leave one of them out",
+        )
     return finding(
         RULE.code,
         event.scope,
@@ -183,6 +196,11 @@ def _found(context: Context, event: CallEvent, argument: ast.expr) -> Finding:
         "a shape or axis has to be known while compiling, and this value is traced",
         f"make the argument{_compiled(context, event.scope)} static (static_argnames), or take the shape from an array",
     )
+
+
+def _is_twice(call: ast.Call, at: int, word: str, argument: ast.expr) -> bool:
+    """Say whether a call gives an argument by its place, where that stands, and by its name as well."""
+    return at < len(call.args) and call.args[at] is argument and keyword(call, word) is not None
 
 
 def _compiled(context: Context, scope: Scope) -> str:

@@ -15,7 +15,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import numbers
-from codemods.nnx.lint.places import foreign, formula_of, in_test, shown
+from codemods.nnx.lint.places import foreign, formula_of, in_test, shown, written
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
@@ -64,13 +64,20 @@ def _check(context: Context) -> Iterator[Finding]:
         carry = asked[0].function.params[params[0]]
         if _meant(event):
             continue
-        if begun and all(_Begun(context, asked[0].function, carry, one).truth(condition) is False for one in begun):
+        starts = [_Begun(context, asked[0].function, carry, one) for one in begun]
+        if starts and all(one.truth(condition) is False for one in starts):
+            alike = next((text for one in starts for text in one.alike), "")
+            what = "the condition is false to begin with"
+            if alike:
+                what = f"`{alike}` is zero at first: both begin alike"
             yield finding(
                 RULE.code,
                 event.scope,
                 event.node,
-                "the condition is false to begin with, and the loop has no round: while_loop goes on while it is true",
-                "let the condition say when to go on, not when to stop",
+                f"{what}, and the loop has no round: while_loop goes on while it is true",
+                "begin with one that is far from the other, as jnp.inf, or carry the difference, from jnp.inf on"
+                if alike
+                else "let the condition say when to go on, not when to stop",
                 related=[(condition, "this is false for the first carry")]
                 if asked[0].function.scope.module is event.scope.module
                 else [],
@@ -129,6 +136,12 @@ _COMPARED: dict[type[ast.cmpop], Callable[[_Number, _Number], bool]] = {
     ast.NotEq: operator.ne,
 }  # fmt: skip
 _CASTS = frozenset({"array", "asarray", "int32", "int64", "float32", "float64", "bool_", "int8", "uint32", "float16"})
+_EQUAL = frozenset({"allclose", "array_equal"})
+_SIZES = frozenset(
+    {"abs", "absolute", "max", "amax", "norm", "sum", "mean", "sqrt", "square", "any", "asarray", "array"}
+)
+_FILLING = frozenset(f"jax.numpy.{name}" for name in ("zeros", "ones", "zeros_like", "ones_like", "full"))
+_DEPTH = 5
 _ALL, _ANY = frozenset({"logical_and"}), frozenset({"logical_or"})
 
 
@@ -140,6 +153,9 @@ class _Begun:
         self._function = function
         self._carry = carry
         self._init = init
+        self._turned = False
+        #: The differences that are zero, as two parts of the carry begin with the same.
+        self.alike: list[str] = []
 
     def truth(self, node: ast.expr) -> bool | None:
         """Return whether an expression of the condition holds; None if that is not known."""
@@ -150,8 +166,12 @@ class _Begun:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
             return _together([self.truth(node.left), self.truth(node.right)], every=isinstance(node.op, ast.BitAnd))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
+            self._turned = not self._turned
             inner = self.truth(node.operand)
+            self._turned = not self._turned
             return None if inner is None else not inner
+        if isinstance(node, ast.Call) and last_word(node.func) in _EQUAL and len(node.args) > 1:
+            return True if self._same(node.args[0], node.args[1]) else None
         if isinstance(node, ast.Call) and node.args and not node.keywords:
             word, parts = last_word(node.func), [self.truth(one) for one in node.args]
             if word in _ALL | _ANY and len(parts) == 2:
@@ -166,7 +186,11 @@ class _Begun:
         compare = _COMPARED.get(type(node.ops[0])) if len(node.ops) == 1 else None
         if compare is None:
             return None
+        if compare is operator.ne and self._same(node.left, node.comparators[0]):
+            return False
         left, right = self._numbers(node.left), self._numbers(node.comparators[0])
+        if left == {0} and self.alike and compare is operator.gt and not right:
+            return False if _TOLERANCE.fullmatch(last_word(node.comparators[0])) else None
         if (left == {math.inf} and compare is operator.lt) or (left == {-math.inf} and compare is operator.gt):
             return False  # whatever the other one is
         if (right == {math.inf} and compare is operator.gt) or (right == {-math.inf} and compare is operator.lt):
@@ -178,6 +202,8 @@ class _Begun:
         """Return the numbers that an expression may be; empty if they are not known."""
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return {-one for one in self._numbers(node.operand)}
+        if self._vanishes(node, 0):
+            return {0}
         value = self._function.scope.module.values.get(node)
         if value is None:
             return _number_of(node.value) if isinstance(node, ast.Constant) else set()
@@ -194,6 +220,41 @@ class _Begun:
         limits = limits or (_number_of(default.value) if isinstance(default, Const) else set())
         return limits if all(one > 0 for one in limits) else set()
 
+    def _vanishes(self, node: ast.expr, depth: int) -> bool:
+        """Say whether an expression is a size of the difference between two parts of the carry that begin alike."""
+        node = written(self._context, node, self._function.scope)
+        if depth > _DEPTH:
+            return False
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            return self._same(node.left, node.right)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            return self._vanishes(node.left, depth + 1) or self._vanishes(node.right, depth + 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow | ast.Div):
+            exact = isinstance(node.op, ast.Pow) or not self._turned  # 0 / 0 is less than nothing
+            return exact and self._vanishes(node.left, depth + 1)
+        if not isinstance(node, ast.Call) or last_word(node.func) not in _SIZES:
+            return False
+        inner = node.args[0] if node.args else getattr(node.func, "value", None)
+        return isinstance(inner, ast.expr) and self._vanishes(inner, depth + 1)
+
+    def _same(self, left: ast.expr, right: ast.expr) -> bool:
+        """Say whether two parts of the carry begin with the same value, and note their difference if so."""
+        one, two = (self._begun(side) for side in (left, right))
+        if one is None or two is None:
+            return False
+        made = _filled(self._context, one)
+        known = not isinstance(one.value, Unknown) or isinstance(one.value.node, ast.BinOp | ast.UnaryOp)
+        once = one.value is two.value and one.frame is two.frame and known
+        if not once and not (made and made == _filled(self._context, two)):
+            return False
+        self.alike.append(f"{ast.unparse(left)} - {ast.unparse(right)}")
+        return True
+
+    def _begun(self, node: ast.expr) -> Bound | None:
+        """Return what a part of the carry is to begin with; None for another expression."""
+        value = self._function.scope.module.values.get(written(self._context, node, self._function.scope))
+        return self._part(value) if value is not None else None
+
     def _part(self, value: Value) -> Bound | None:
         """Return what a part of the carry is to begin with; None for what is none."""
         if value is self._carry:
@@ -205,6 +266,14 @@ class _Begun:
             return None
         part = Item(whole.value, value.index) if isinstance(value, Item) else Attr(whole.value, value.name)
         return self._context.flow.resolve(self._context.flow.with_value(whole, part))
+
+
+def _filled(context: Context, bound: Bound) -> str:
+    """Return how an array of one number is written, if two that are written so are equal; empty for others."""
+    value = bound.value
+    if not isinstance(value, Call) or context.flow.calls.callee_name(bound) not in _FILLING or bound.frame is None:
+        return ""
+    return f"{ast.unparse(value.node)} in {id(bound.frame)}"
 
 
 def _together(parts: list[bool | None], every: bool) -> bool | None:

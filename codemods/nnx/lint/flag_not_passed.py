@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.flow.calls import Callee
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.inverted_mode import EVALUATION, TRAINING
 from codemods.nnx.lint.places import in_test, passed
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Const
+from codemods.nnx.values import Call, Const, Value
 
 _FLAGS = TRAINING | EVALUATION
 # parts of such names are left in one mode on purpose
@@ -125,7 +126,7 @@ def _lacking(
         default = called.defaults.get(name)
         if not isinstance(default, Const) or type(default.value) is not bool:
             return None
-        if passed(event, called.params[name]) is not None or not _used(called, name):
+        if passed(event, called.params[name]) is not None or not _used(called, name) or _idle(context, callee, name):
             return None
         found.add((name, default.value))
     return found.pop() if len(found) == 1 else None
@@ -135,6 +136,47 @@ def _used(function: FunctionFacts, name: str) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(function.node)
     )
+
+
+def _idle(context: Context, callee: Callee, name: str) -> bool:
+    """Say whether an object is made so that its method comes to no use of the flag: ``if self.rate is not None``, with
+    a rate that is a field without a value."""
+    made = callee.receiver.value if callee.receiver is not None else None
+    owner, method = callee.function.owner, callee.function
+    if not isinstance(made, Call) or made.starred or owner is None or callee.receiver is None:
+        return False
+    if context.flow.classes.class_of(callee.receiver) is not owner:
+        return False  # another class may have other fields
+    given = {*list(owner.fields)[: len(made.args)], *(word for word, _ in made.keywords)}
+    unset = {
+        word for word in owner.fields if word not in given and any(map(_nothing, owner.scope.bindings.get(word, ())))
+    }
+    paths = context.bodies.paths(method.scope)
+    return bool(unset) and all(
+        any(isinstance(block, ast.If) and arm == "body" and _set(block.test) in unset for block, arm in paths[node])
+        for node in context.bodies.nodes(method.scope)
+        if isinstance(node, ast.Name) and node.id == name
+    )
+
+
+def _nothing(value: Value) -> bool:
+    """Say whether a value is one for which neither ``is not None`` nor ``> 0`` holds."""
+    return isinstance(value, Const) and not value.value and not isinstance(value.value, str)
+
+
+def _set(test: ast.expr) -> str:
+    """Return the field that a condition says is set: ``self.rate``, ``self.rate is not None`` or ``self.rate > 0``."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in parts:
+        if isinstance(part, ast.Compare) and len(part.ops) == 1 and isinstance(part.ops[0], ast.IsNot | ast.Gt):
+            part = part.left if _of_nothing(part.comparators[0]) else part
+        if isinstance(part, ast.Attribute) and last_word(part.value) == "self":
+            return part.attr
+    return ""
+
+
+def _of_nothing(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
 
 
 def _left_alone(context: Context, event: CallEvent, flag: str) -> bool:

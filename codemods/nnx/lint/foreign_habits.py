@@ -14,6 +14,8 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import once
 from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Ref
 
 _ARRAYS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "", "other": "", "inplace": "",
            "requires_grad": ""}  # fmt: skip
@@ -118,10 +120,27 @@ def _check(context: Context) -> Iterator[Finding]:
                 instead = f"it is called {own}" if own else "see its signature"
                 found.setdefault((event.scope.module, what, instead), []).append((event.scope, event.node))
                 break
+    for scope, node in _of_arrays(context):
+        what, instead = f"there is no `{ast.unparse(node)}`", "index the array itself: x.at[index].set(value)"
+        found.setdefault((scope.module, what, instead), []).append((scope, node))
     for (module, what, instead), places in found.items():
         if context.options.older_jax(module.source.path, _KEYS):
             instead = instead.replace("jax.random.key,", "jax.random.PRNGKey,")
         yield from once(RULE.code, places, what, instead)
+
+
+def _of_arrays(context: Context) -> Iterator[tuple[Scope, ast.Attribute]]:
+    """Yield where ``jnp.at[index]`` is asked of the module, which arrays alone have."""
+    modules = {module for module in context.asked.modules if module.source.matches(_ASKED)}
+    for event in context.asked.attributes() if modules else ():
+        scope, node = event.scope, event.node
+        if node.attr == "at" and scope.module in modules and event.context == "load":
+            base = context.flow.resolve(context.flow.here(event.base, scope)).value
+            if isinstance(base, Ref) and base.name == "jax.numpy" and not context.bodies.guarded(node, scope):
+                yield scope, node
+
+
+_ASKED = pattern(rb"np\.at\[|numpy\.at\[", needs=(b".at[",))
 
 
 def _older(context: Context, event: CallEvent, release: str) -> bool:

@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.forward_advantages import carry_names, forward_advantages, forward_scans
 from codemods.nnx.lint.places import callers_of, each, in_test
 from codemods.nnx.lint.syntax import argument, names_in, operands
-from codemods.nnx.lint.turned_results import turned_results
+from codemods.nnx.lint.turned_results import returned_turned, turned_results
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -43,6 +43,11 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _turned(context: Context) -> Iterator[Finding]:
+    for event in returned_turned(context):
+        if _to_come(event.scope) and not _given_turned(context, event.scope):
+            words = "what the scan gives is in the order of its turned inputs: the first step gets the last one's sum"
+            help = "turn the outputs round, too, or give the inputs as they are and reverse=True"
+            yield finding(RULE.code, event.scope, event.node, words, help)
     for scope, node, help in turned_results(context):
         words = "what the scan gives is in another order than this: the first step gets what belongs to the last one"
         yield finding(RULE.code, scope, node, words, help)

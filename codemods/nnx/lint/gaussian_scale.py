@@ -52,11 +52,14 @@ def _of_pi(node: ast.Call) -> bool:
 def _scale(context: Context, function: FunctionFacts, log: ast.Call) -> ast.expr | None:
     """Return the scale that the difference of a density is divided by, if nothing takes its logarithm."""
     inner = [n for n in ast.walk(function.node) if n is not function.node]
-    stored = {n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    several = {part for n in inner if isinstance(n, ast.Tuple) for part in n.elts}  # made elsewhere, as by a model
+    stored = {n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in several}
     for one in inner:
         if isinstance(one, ast.Call) and one is not log and last_word(one.func).lower() in _LOGS and not _of_pi(one):
             return None
         if isinstance(one, ast.Name | ast.Attribute | ast.arg) and _speaks_of_log(one, stored):
+            return None
+        if _is_of_log(_entry(one)):
             return None
     summed = any(isinstance(n, ast.BinOp) and isinstance(n.op, _SUMS) and log in ast.walk(n) for n in inner)
     divisors = (_divisor(context, n, function.scope) for n in (inner if summed else ()))
@@ -66,9 +69,22 @@ def _scale(context: Context, function: FunctionFacts, log: ast.Call) -> ast.expr
 def _speaks_of_log(node: ast.Name | ast.Attribute | ast.arg, stored: set[str]) -> bool:
     """Say whether something that comes from outside has the name of a logarithm, or of a determinant."""
     word = (node.arg if isinstance(node, ast.arg) else last_word(node)).lower()
-    if isinstance(node, ast.Name) and node.id in stored:
-        return False
-    return word not in _LOGS and ("log" in word or "det" in word or "norm" in word)
+    return word not in _LOGS and _is_of_log(word) and not (isinstance(node, ast.Name) and node.id in stored)
+
+
+def _is_of_log(word: str) -> bool:
+    return "log" in word or "det" in word or "norm" in word
+
+
+def _entry(node: ast.AST) -> str:
+    """Return the name of an entry that is read, as in ``params["log_scale"]`` or ``params.get("log_scale")``."""
+    key: ast.expr | None = None
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        key = node.slice
+    elif isinstance(node, ast.Call) and last_word(node.func) == "get" and node.args:
+        key = node.args[0]
+    text = constant(key) if key is not None else None
+    return text.lower() if isinstance(text, str) else ""
 
 
 def _divisor(context: Context, node: ast.AST, scope: Scope) -> ast.expr | None:

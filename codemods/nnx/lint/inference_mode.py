@@ -21,6 +21,7 @@ _EVALUATES = pattern(
     r"(^|_)(eval|evaluate|evaluation|validate|validation|valid|val|pred|predict|prediction|predictions|infer|inference|"
     r"generate|accuracy)(_|$)|^test(_(step|epoch|loop|model|accuracy|loss|set|batch|one_epoch))?$"
 )
+_PREDICTS = pattern(r"(^|_)(pred|predict|prediction|predictions|infer|inference|generate)(_|$)")
 _ON_PURPOSE = pattern(r"dropout|(^|_)mc(_|$)|monte|uncertain|bayes|stochastic|noise|train", re.I)
 _SAMPLES = pattern(r"(^|_)(sampl\w*|draw\w*|posterior|ensemble)(_|$)")
 _STREAMS = pattern(r"(^|_)(rngs?|keys?|noise|streams?)(_|$)")
@@ -51,6 +52,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if any(context.flow.calls.name(event) in _TRAINS for event in events):
             continue
         for event in events:
+            if _PREDICTS.search(function.name) and _sets_training(context, event):
+                break
             if _runs(context, event, function) or _hands(context, event, function):
                 found[function] = event
                 break
@@ -83,6 +86,17 @@ def _unset(context: Context) -> Iterator[Finding]:
                                 f"`{ast.unparse(node.value)}` is not called, and sets no mode",
                                 f"write {ast.unparse(node.value)}()",
                             )
+
+
+def _sets_training(context: Context, event: CallEvent) -> bool:
+    """Say whether a call is ``model.train()``; of a function that predicts this wants draws of its dropout."""
+    func, callee = event.node.func, event.value.callee
+    return (
+        isinstance(func, ast.Attribute)
+        and func.attr == "train"
+        and isinstance(callee, Attr)
+        and Kind.MODULE in kinds_of(context, callee.base, event.scope)
+    )
 
 
 def _runs(context: Context, event: CallEvent, function: FunctionFacts) -> bool:

@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import each, foreign, in_test, written
+from codemods.nnx.lint.sliced_leaves import sliced_leaves
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
@@ -61,6 +62,16 @@ def _check(context: Context) -> Iterator[Finding]:
                     yield _found(event, node, keys)
     if any(module.source.mentions(word) for module in context.asked.modules for word in _UNPACKED):
         yield from _unpacked(context)
+    if any(module.source.mentions(b"ravel_pytree") for module in context.asked.modules):
+        for scope, part, key, order in sliced_leaves(context, lambda found: _leaf_keys(context, found, set())):
+            yield finding(
+                RULE.code,
+                scope,
+                part,
+                f"the flat vector of a dict has its leaves by the sorted keys, {', '.join(order[:3])}, and `{key}` "
+                "does not stand here",
+                f'take the vector apart by the function that ravel_pytree gives: unravel(vector)["{key}"]',
+            )
 
 
 def _unpacked(context: Context) -> Iterator[Finding]:

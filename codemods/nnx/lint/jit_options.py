@@ -12,7 +12,7 @@ from codemods.nnx.known import TRANSPARENT
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, foreign, shown
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, keyword, several
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Ref
 
@@ -114,7 +114,7 @@ def _names(root: Root, word: str) -> Iterator[Finding]:
     names = constant(node)
     if node is None or names is None or root.function.kwarg is not None:
         return
-    for one in names if isinstance(names, tuple | list) else (names,):
+    for one in several(names):
         if isinstance(one, str) and one not in root.function.params:
             what = "static" if word.startswith("static") else "donated"
             yield finding(
@@ -137,11 +137,7 @@ def _numbers(root: Root) -> Iterator[Finding]:
         numbers = constant(node)
         if node is None or numbers is None:
             continue
-        beyond = [
-            str(one)
-            for one in (numbers if isinstance(numbers, tuple | list) else (numbers,))
-            if type(one) is int and not -count <= one < count
-        ]
+        beyond = [str(one) for one in several(numbers) if type(one) is int and not -count <= one < count]
         if beyond:
             yield finding(
                 RULE.code,

@@ -87,6 +87,8 @@ def reuses(context: Context) -> list[Reuse]:
     """Return where keys are used again, the first place for each: what it is meant for tells of the others."""
     known = context.shared(uses)
     places: list[Reuse] = []
+    named: set[tuple[object, ...]] = set()  # who splits one key after a draw is told of the next round as well
+    later: list[tuple[Use, Reuse]] = []
     for (scope, _), found in known.items():
         if in_test(scope):
             continue
@@ -99,13 +101,17 @@ def reuses(context: Context) -> list[Reuse]:
         ):
             message = f"`{_text(split)}` is split again in the next round after numbers were drawn from it"
             help = "draw from the other part: key, subkey = jax.random.split(key)"
-            place = Reuse(scope, split.event.node, message, help)
+            later.append((split, Reuse(scope, split.event.node, message, help)))
         if place is not None:
+            named.update(map(_round_of, found))
             places.append(place)
+    places += (place for use, place in later if _round_of(use) not in named)
     places += _attributes_split_next(context)
     places += _resets_of_any(context, {place.node for place in places})
     told = {place.node for place in places}
     for use in carried_keys(context):
+        if _round_of(use) in named:
+            continue
         if use.event.node not in told and not thrown_away(use) and not _timed(context, use.event.scope):
             message = f"`{_text(use)}` is split again in the next round after numbers were drawn from it"
             help = "draw from the other part: key, subkey = jax.random.split(key)"
@@ -222,6 +228,8 @@ def _of_key(
             if parts:
                 yield Reuse(scope, use.event.node, parts, "split the key into as many as there are rounds")
             continue
+        if not (loops or in_each_round(context, use) or handed_on(context, use)):
+            continue
         if (
             _unread_parts(use)
             or (last(use.name) == "split" and forgotten(context, use))
@@ -231,7 +239,7 @@ def _of_key(
             continue
         if ignored_parts(context, use) or only_measured(context, use) or shown_with_key(use):
             continue
-        if (loops or in_each_round(context, use) or handed_on(context, use)) and not idle(context, use):
+        if not idle(context, use):
             yield Reuse(
                 scope,
                 use.event.node,
@@ -595,6 +603,11 @@ def _opposite(one: ast.expr, two: ast.expr) -> bool:
         return False
     other = [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]]
     return len(other) == 1 and (other[0] in _OPPOSITES or other[0][::-1] in _OPPOSITES)
+
+
+def _round_of(use: Use) -> tuple[object, ...]:
+    """Return the variable that a key is in, and the innermost loop around its use."""
+    return (use.event.scope, _text(use), *use.event.loops[-1:])
 
 
 def _text(use: Use) -> str:

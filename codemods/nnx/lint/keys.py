@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 
 from codemods.nnx.context import Context
@@ -169,9 +169,6 @@ def _split_for_masks(context: Context, use: Use) -> bool:
     names = given_names(use.event.statement, use.event.node)
     if not names or names & {*scope.globals, *scope.remote}:
         return False
-    reads = {
-        n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
-    }
     given: set[ast.AST] = set()
     for node in context.bodies.nodes(scope):
         held: ast.expr | None = None
@@ -183,7 +180,17 @@ def _split_for_masks(context: Context, use: Use) -> bool:
             held = node.value if named == "rngs" else None
         if isinstance(held, ast.Dict):
             given |= {v for k, v in zip(held.keys, held.values, strict=True) if constant(k) not in {None, "params"}}
+    if not any(isinstance(one, ast.Name) and one.id in names for one in given):
+        return False
+    reads = _reads(scope, names)
     return bool(reads) and reads <= given
+
+
+def _reads(scope: Scope, names: Set[str]) -> set[ast.AST]:
+    """Return where a body, or what stands in it, reads some variables."""
+    return {
+        n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
+    }
 
 
 def _evaluates(call: ast.Call) -> bool:
@@ -213,9 +220,9 @@ def _split_for_nothing(context: Context, use: Use) -> bool:
         if isinstance(node, ast.Call) and last_word(node.func) in {"apply", "apply_fn"} and _evaluates(node):
             held = keyword(node, "rngs")
             given |= {*held.values} if isinstance(held, ast.Dict) else set()
-    reads = {
-        n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
-    }
+    if not any(isinstance(one, ast.Name) and one.id in names for one in given):
+        return False
+    reads = _reads(scope, names)
     return bool(reads & given) and reads <= allowed | given
 
 
@@ -276,9 +283,8 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             own = found.get((param.function.scope, param), [])
             if own and all(_switched_off(context, use, event, param) for use in own):
                 continue
-            if (_evaluated(context, event) or _told_to_evaluate(event, param.function)) and not _draws_itself(
-                param.function, found
-            ):
+            evaluated = _evaluated(context, event) or _set_to_evaluate(context, event)
+            if (evaluated or _told_to_evaluate(event, param.function)) and not _draws_itself(param.function, found):
                 continue
             _, node, gradient = given
             users = found.setdefault((event.scope, key), [])
@@ -315,6 +321,23 @@ def _evaluated(context: Context, event: CallEvent) -> bool:
         and any(isinstance(target, ast.Name) and target.id in names for target in n.targets)
         for n in context.bodies.nodes(event.scope)
     )
+
+
+def _set_to_evaluate(context: Context, event: CallEvent) -> bool:
+    """Say whether the function of a call sets an option so that nothing is drawn: ``config.randomized = False``."""
+    for node in context.bodies.nodes(event.scope) if event.scope.module.source.matches(_OPTIONS) else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.lineno < event.node.lineno:
+            for target in node.targets:
+                word = constant(target.slice) if isinstance(target, ast.Subscript) else getattr(target, "attr", None)
+                if isinstance(word, str) and word in _SETTINGS and node.value.value is _SETTINGS[word]:
+                    return True
+    return False
+
+
+_SETTINGS = {**_EVALUATING, "randomized": False, "stochastic": False}
+_OPTIONS = pattern(
+    "|".join(f"\\b{word}\\b" for word in _SETTINGS).encode(), needs=tuple(word.encode() for word in _SETTINGS)
+)
 
 
 def _told_to_evaluate(event: CallEvent, function: FunctionFacts) -> bool:

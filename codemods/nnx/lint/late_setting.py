@@ -61,6 +61,8 @@ def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
                         continue  # it is set as an option besides
                     if name in _OFF and str(constant(given)).lower() in _FALSE:
                         continue  # which it is anyway
+                    if _set_before(context, scope, name, given, imported.lineno):
+                        continue
                     yield finding(
                         RULE.code,
                         scope,
@@ -70,6 +72,8 @@ def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
                         related=[(imported, "imported here")],
                     )
                 elif name in _AT_START and (used := _computation(context, scope, node)) is not None:
+                    if _set_before(context, scope, name, given, used.lineno):
+                        continue
                     yield finding(
                         RULE.code,
                         scope,
@@ -223,6 +227,17 @@ def _first_import(module: ModuleFacts) -> ast.stmt | None:
 
 def _body(module: ModuleFacts) -> list[ast.stmt]:
     return getattr(module.scope.node, "body", [])
+
+
+def _set_before(context: Context, scope: Scope, name: str, given: ast.expr | None, line: int) -> bool:
+    """Say whether a variable has its value from above a line already: what sets it once more may stand anywhere."""
+    if given is None or scope.function is not None:
+        return False
+    return any(
+        getattr(node, "lineno", line) < line
+        and (name, ast.dump(given)) in ((n, ast.dump(v)) for n, v in _set(node) if v)
+        for node in context.bodies.nodes(scope)
+    )
 
 
 def _set(node: ast.AST) -> list[tuple[str, ast.expr | None]]:

@@ -477,22 +477,30 @@ def parts(context: Context, held: Bound, depth: int = 0) -> Iterator[Bound]:
         held: the object.
         depth: how many containers it stands in.
     """
+    yield from _parts(context, held, depth, set())
+
+
+def _parts(context: Context, held: Bound, depth: int, seen: set[Bound]) -> Iterator[Bound]:
     flow, found = context.flow, context.flow.resolve(held)
     value = found.value
+    if isinstance(value, Changed | Loop):
+        if found in seen:
+            return  # what a loop writes is made of what it had before, and may be that itself
+        seen.add(found)
     if isinstance(value, Changed):
-        yield from parts(context, flow.with_value(found, value.value), depth + 1)
-        yield from parts(context, flow.with_value(found, value.before), depth + 1)
+        yield from _parts(context, flow.with_value(found, value.value), depth + 1, seen)
+        yield from _parts(context, flow.with_value(found, value.before), depth + 1, seen)
     elif isinstance(value, Loop):
-        yield from parts(context, flow.with_value(found, value.before), depth + 1)
+        yield from _parts(context, flow.with_value(found, value.before), depth + 1, seen)
         if value.again is not None and depth < _NESTED:
-            yield from parts(context, flow.with_value(found, value.again), depth + 1)
+            yield from _parts(context, flow.with_value(found, value.again), depth + 1, seen)
     elif isinstance(value, Sequence | Comprehension | Mapping) and depth < _NESTED:
         for element in flow.containers.elements(found):
-            yield from parts(context, element, depth + 1)
+            yield from _parts(context, element, depth + 1, seen)
     elif isinstance(value, Call) and flow.calls.callee_name(found) in _CHAINS and depth < _NESTED:
         for argument in value.given:
             inner = argument.value if isinstance(argument, Star) else argument
-            yield from parts(context, flow.with_value(found, inner), depth + 1)
+            yield from _parts(context, flow.with_value(found, inner), depth + 1, seen)
     else:
         yield found
 

@@ -12,13 +12,18 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.owners import made_once, owner_class, plain_module
-from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import argument, constant, keyword
+from codemods.nnx.lint.places import foreign, in_test, literal
+from codemods.nnx.lint.syntax import argument, constant, entry_word, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Sequence, Unknown, Value
 
 _OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop", "adagrad", "lamb", "lion", "nadam", "radam", "adabelief", "adafactor")
+# optimizers that take b1 behind the learning rate, and those that decay weights
+_WITH_DECAY = frozenset({"adamw", "nadamw", "adamaxw", "lamb", "lion", "adan"})
+_AVERAGING = ("adam", "nadam", "radam", "adabelief", "adamax", "amsgrad", *sorted(_WITH_DECAY))
+_DECAY = pattern(r"^(weight_?decay|wd|decay_weight|l2(_reg)?)$", re.I)
+_SMALL = 0.1  # nobody averages over so few gradients
 _POOLS = ("max_pool", "avg_pool", "min_pool")
 
 
@@ -141,6 +146,7 @@ def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]
                 yield event, event.node.args[0], message, "give it the tokens, or x[..., 0]"
     yield from _pads(context)
     yield from _rates(context)
+    yield from _averages(context)
     yield from _images(context)
     yield from _streams(context)
     for module in context.asked.modules:
@@ -193,6 +199,26 @@ def _rates(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
         if kind in {Kind.STATE, Kind.MODULE, Kind.GRADIENT} and not context.bodies.guarded(event.node, event.scope):
             message = "this is what is optimised: a transformation of optax takes the learning rate first"
             yield event, event.node.args[0], message, "nnx.Optimizer(model, tx, wrt=nnx.Param) brings the two together"
+
+
+def _averages(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the decays of weights that stand in the place of b1, the share that an average of gradients keeps."""
+    for event, name in foreign(context, *_AVERAGING):
+        args = event.node.args
+        if not name.startswith("optax.") or len(args) < 2 or event.value.starred or in_test(event.scope):
+            continue
+        number = literal(context, args[1], event.scope)
+        small = isinstance(number, float) and 0 < number <= _SMALL
+        if not small and not _DECAY.search(entry_word(args[1])):
+            continue
+        word = name.removeprefix("optax.")
+        given = ast.unparse(args[1])
+        yield (
+            event,
+            args[1],
+            f"the second argument of {word} is b1: the average keeps {given} of its gradients, and no weight decays",
+            f"write weight_decay={given}" if word in _WITH_DECAY else "name it, or decay by optax.adamw",
+        )
 
 
 def _tokens(context: Context, value: Value, scope: Scope) -> bool:

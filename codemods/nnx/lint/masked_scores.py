@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.mask_meaning import BEHIND, OVER_QUERIES, Meaning, is_upper_half, meaning, over_queries
 from codemods.nnx.lint.names import SOFTMAX
-from codemods.nnx.lint.places import foreign, formula_of, in_test, written
+from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved, written
 from codemods.nnx.lint.syntax import argument, constant, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -39,6 +40,45 @@ def _check(context: Context) -> Iterator[Finding]:
         found = found or _of_product(context, event.scope, scores)
         if found is not None:
             yield finding(RULE.code, event.scope, scores, *found)
+    yield from _of_weights(context)
+
+
+def _of_weights(context: Context) -> Iterator[Finding]:
+    """Yield where numbers far below zero are put among the weights that a softmax has given."""
+    modules = {module for module in context.asked.modules if module.source.mentions(b"softmax")}
+    for event, name in foreign(context, "where") if modules else ():
+        if name not in {"jax.numpy.where", "numpy.where"} or event.scope.module not in modules or in_test(event.scope):
+            continue
+        if len(event.node.args) != 3 or not any(map(_far, event.node.args[1:])):
+            continue
+        kept = [one for one in event.node.args[1:] if not _far(one)]
+        found = resolved(context, kept[0], event.scope) if len(kept) == 1 else None
+        weights = (
+            found is not None and isinstance(found.value, Call) and context.flow.calls.callee_name(found) in SOFTMAX
+        )
+        if weights and not _only_ranked(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "these are weights that a softmax has given: a number far below zero is none, and counts in sums",
+                "mask the scores before the softmax",
+            )
+
+
+def _only_ranked(context: Context, event: CallEvent) -> bool:
+    """Say whether it is only asked which of the masked weights are largest, or their softmax is taken again."""
+    above = around(context, event.scope)
+    node = above.get(event.node)
+    name = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    uses = [node] if name is None else []
+    if isinstance(name, ast.Name):
+        reads = [one for one in context.bodies.names(event.scope).get(name.id, ()) if isinstance(one.ctx, ast.Load)]
+        uses = [above.get(one) for one in reads if event.scope.module.values.get(one) is event.value]
+    return not uses or any(isinstance(one, ast.Call) and last_word(one.func) in _RANKING for one in uses)
+
+
+_RANKING = frozenset({"argmax", "max", "top_k", "argsort", "sort", "softmax", "categorical", "exp", "amax"})
 
 
 def _of_where(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:

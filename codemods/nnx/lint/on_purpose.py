@@ -21,12 +21,13 @@ _SAID = pattern(
 )
 # what begins a comment and judges what follows
 _JUDGED = pattern(
-    r"\s*(bad|wrong|incorrect|error|don'?t|never do)(\s+(do|use|try|write)\s+(this|that|it)\b|\s*([:!.]|$))",
+    r"\s*(bad|wrong|incorrect|error|don'?t|never do)(\s+(do|use|try|write)\s+(this|that|it)\b|\s*([:!.]|$))"
+    r"|\s*(?-i:([\w.]+\.)?[A-Z]\w*Error\s*(:|$))",  # the message of an error
     re.IGNORECASE,
 )
 _TOY = pattern(
     r"(f|g|h|fn|fun|func|foo|bar|baz|func\w?\d|f\d|\w*impure\w*|\w*side_effect\w*|bad_\w+|wrong_\w+|broken_\w+|toy_\w+"
-    r"|(not|non)_?diff\w*)"
+    r"|(not|non)_?diff\w*|(\w+_)?(bad|wrong|broken)_?(examples?|versions?|ways?|ideas?)|\w+_(bad|wrong|broken))"
 )
 # notebooks that are about mistakes
 _ABOUT = pattern(r"sharp[ _-]?(bits?|edges?)|gotchas?|pitfalls?|common[ _-](mistakes|errors)", re.IGNORECASE)
@@ -36,6 +37,7 @@ _SAID_OF = {
     "NNX773": (_ALIKE := pattern(r"\b(un)?correlated\b|\bsame again\b", re.IGNORECASE)),
     "NNX83": _ALIKE,
     "NNX781": pattern(r"\b(by default|single[- ]precision)\b", re.IGNORECASE),
+    "NNX917": pattern(r"\b(by default|(single|double)[- ]precision|(float|int)(32|64)|x64)\b", re.IGNORECASE),
     "NNX884": pattern(r"\b(non|not)[- ]differentiable\b|\bzero gradients?\b", re.IGNORECASE),
 }
 # scripts that teach: in their names, and nowhere else

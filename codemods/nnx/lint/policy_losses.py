@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import passed
-from codemods.nnx.lint.syntax import constant, keyword, root_of
+from codemods.nnx.lint.syntax import constant, inside, keyword, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Param, Unknown, Value
@@ -92,3 +92,18 @@ def _graded_value(context: Context, value: Value | None, depth: int) -> bool:
         and _graded_value(context, passed(caller, value), depth + 1)
         for caller in context.flow.sites.callers(value.function)
     )
+
+
+def turned_by_callers(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a caller of a loss turns its sign, or adds its gradient."""
+    for event in context.flow.sites.callers(function):
+        graded = isinstance(event.node.func, ast.Call)  # jax.grad(loss)(...), which a step subtracts
+        for node in ast.walk(event.statement):
+            if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and inside(event.node, node.operand):
+                return True
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add if graded else ast.Sub):
+                if inside(event.node, node.right) or (graded and inside(event.node, node.left)):
+                    return True
+            if isinstance(node, ast.Lambda) and any(isinstance(n, ast.UnaryOp) for n in ast.walk(node)):
+                return True
+    return False

@@ -11,8 +11,8 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, shown
-from codemods.nnx.lint.policy_losses import made_by
-from codemods.nnx.lint.syntax import constant, entry_word, inside, operands
+from codemods.nnx.lint.policy_losses import made_by, turned_by_callers
+from codemods.nnx.lint.syntax import constant, entry_word, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -45,7 +45,7 @@ def _check(context: Context) -> Iterator[Finding]:
             parts = _added(context, function.scope, value)
             product = next((one for part in parts if (one := _reduced(context, function.scope, part))), None)
             # advantages may be those of a cost, of which less is better
-            if product is not None and not module.source.matches(_COSTS) and not _turned(context, function):
+            if product is not None and not module.source.matches(_COSTS) and not turned_by_callers(context, function):
                 yield finding(
                     RULE.code,
                     function.scope,
@@ -177,21 +177,6 @@ def _of_one_hot(context: Context, scope: Scope, node: ast.Call, depth: int) -> b
     if len(parts) != 2 or sum(hot) != 1:
         return False
     return _log_probability(context, scope, parts[hot.index(False)], depth + 1)
-
-
-def _turned(context: Context, function: FunctionFacts) -> bool:
-    """Say whether a caller turns the sign, or adds the gradient."""
-    for event in context.flow.sites.callers(function):
-        graded = isinstance(event.node.func, ast.Call)  # jax.grad(loss)(...), which a step subtracts
-        for node in ast.walk(event.statement):
-            if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and inside(event.node, node.operand):
-                return True
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add if graded else ast.Sub):
-                if inside(event.node, node.right) or (graded and inside(event.node, node.left)):
-                    return True
-            if isinstance(node, ast.Lambda) and any(isinstance(n, ast.UnaryOp) for n in ast.walk(node)):
-                return True
-    return False
 
 
 _BAD = """\

@@ -9,6 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each
+from codemods.nnx.lint.syntax import operands
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -27,6 +29,46 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{sign}` binds before the comparison: this compares with `{ast.unparse(_inner(node))}`",
                 f"put the comparisons in parentheses: (a < b) {sign} (c < d)",
             )
+    yield from _cosines(context)
+
+
+def _cosines(context: Context) -> Iterator[Finding]:
+    """Yield ``a @ b / norm(a) * norm(b)``, which multiplies by the second norm."""
+    modules = {module for module in context.asked.modules if module.source.mentions(b"norm(")}
+    for scope, node in each(context, ast.BinOp) if modules else ():
+        if not isinstance(node.op, ast.Mult) or scope.module not in modules:
+            continue
+        quotient, second = node.left, _normed(node.right)
+        if second is None or not isinstance(quotient, ast.BinOp) or not isinstance(quotient.op, ast.Div):
+            continue
+        first = _normed(quotient.right)
+        if first is not None and _product_of(quotient.left, {first, second}):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"the division comes first: this multiplies by the norm of `{second}`",
+                "put the product in parentheses: x @ y / (norm(x) * norm(y))",
+            )
+
+
+def _normed(node: ast.expr) -> str | None:
+    """Return of what an expression is the norm."""
+    called = isinstance(node, ast.Call) and len(node.args) > 0 and last_word(node.func) == "norm"
+    return ast.unparse(node.args[0]) if called and isinstance(node, ast.Call) else None
+
+
+def _product_of(node: ast.expr, names: set[str]) -> bool:
+    """Say whether an expression is the inner product of two arrays."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return {ast.unparse(node.left), ast.unparse(node.right)} == names
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    word, given = last_word(node.func), node.args[0]
+    if word in {"dot", "vdot", "inner"}:
+        return {*map(ast.unparse, node.args[:2])} == names
+    product = isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult)
+    return word == "sum" and product and {*map(ast.unparse, operands(given, ast.Mult))} == names
 
 
 def _mixed(node: ast.Compare) -> str:

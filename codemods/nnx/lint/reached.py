@@ -10,8 +10,9 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, keyword, several
 from codemods.nnx.lint.traced import function_of, has_rule
+from codemods.nnx.lint.untraced import is_none
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Star, Value
@@ -82,7 +83,7 @@ class Reach:
         for event in events:
             if not mentions(event.node, names) or _stopped(context, event, function):
                 continue
-            if not _named_way(context, event, function):
+            if not _named_way(context, event, function) or _without(context, event, function, params):
                 continue
             invoked = [callee for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope))]
             method = None if invoked else _method(context, event)
@@ -191,6 +192,28 @@ def _named_way(context: Context, event: CallEvent, function: FunctionFacts) -> b
             if text not in _texts(context, param, 0):
                 return False
     return True
+
+
+def _without(context: Context, event: CallEvent, function: FunctionFacts, given: frozenset[str]) -> bool:
+    """Say whether a call runs only where a parameter is None that something is handed in for: ``if a is None``.
+
+    Args:
+        context: the analysis.
+        event: the call.
+        function: what it stands in.
+        given: the parameters that are handed in.
+    """
+    path = context.bodies.paths(event.scope).get(event.node, ())
+    tests = [(block.test, arm == "body") for block, arm in path if isinstance(block, ast.If | ast.IfExp)]
+    tests += [(guard.test, False) for guard in context.bodies.behind(event.node, event.scope)]
+    for test, holds in tests:
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not is_none(test.comparators[0]):
+            continue
+        param = function.scope.module.values.get(test.left)
+        if isinstance(param, Param) and param.function is function and param.name in given:
+            if isinstance(test.ops[0], ast.Is if holds else ast.IsNot):
+                return True
+    return False
 
 
 def _texts(context: Context, param: Param, depth: int) -> set[str]:
@@ -336,7 +359,7 @@ def _differentiated(context: Context, without: frozenset[str]) -> Iterator[tuple
             continue
         given = keyword(event.node, "argnums") or (event.node.args[1] if len(event.node.args) > 1 else None)
         numbers = constant(given) if given is not None else 0
-        chosen = numbers if isinstance(numbers, tuple | list) else (numbers,)
+        chosen = several(numbers)
         for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
             names = list(callee.function.params)[len(callee.args) + int(callee.receiver is not None) :]
             picked = {names[n] for n in chosen if isinstance(n, int) and 0 <= n < len(names)}

@@ -74,7 +74,9 @@ def _check(context: Context) -> Iterator[Finding]:
                     name = f"{statement.module}.{alias.name}"
                     if _gone(context, name, module.scope) and not _tried(context, statement, module.scope):
                         found.setdefault((module, name), []).append((module.scope, statement))
-    for (_, name), places in found.items():
+    for (module, name), places in found.items():
+        if name == "jax.ops.index" and any(one is module and other.startswith(f"{name}_") for one, other in found):
+            continue  # it goes with the functions that take what it gives
         yield from once(RULE.code, places, f"JAX has no {name} any more", f"write {_instead(name, places)}")
 
 

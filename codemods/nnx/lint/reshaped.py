@@ -33,6 +33,10 @@ def _check(context: Context) -> Iterator[Finding]:
         axes = [_axis(event, size, whole) for size in sizes]
         moved = _moved(axes) or _split_off(event, sizes, axes, whole) or _merged(context, event, whole, sizes)
         moved = moved or _heads_first(event, sizes, axes, whole)
+        factor = _multiplied(event, whole) if not moved else None
+        if factor is not None:  # x @ w has the axes of x but the last one
+            axes = [_axis(event, size, factor) for size in sizes]
+            moved = _split_off(event, sizes, axes, factor) or _heads_first(event, sizes, axes, factor)
         if moved:
             yield finding(RULE.code, event.scope, event.node, moved, "change the order of the axes by jnp.transpose")
 
@@ -53,6 +57,14 @@ def _input(context: Context, event: CallEvent, whole: Value) -> Value:
         else:
             break
     return whole
+
+
+def _multiplied(event: CallEvent, whole: Value) -> Value | None:
+    """Return x of ``x @ w``."""
+    node = whole.node if isinstance(whole, Unknown) else None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult):
+        return None
+    return event.scope.module.values.get(node.left)
 
 
 def _linear(context: Context, event: CallEvent, call: Call) -> bool:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.keys import SAME, Use, uses
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test, stands_in
+from codemods.nnx.lint.refolded import refolded
 from codemods.nnx.lint.reseeded import reseeded_alike
 from codemods.nnx.lint.same_seed import SEEDS
 from codemods.nnx.lint.syntax import inside, names_in
@@ -24,12 +25,15 @@ from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
 
 _STEPPING = frozenset({"update", "apply_updates", "apply_gradients"})
 _HELP = "split the key in every round: key, subkey = jax.random.split(key)"
+_COUNT = "fold in a number that goes on from epoch to epoch: epoch * steps + step"
 _AGAIN = "give each step a key of its own, as jax.random.fold_in(key, step), or leave the streams as they are"
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, message in reseeded_alike(context):
         yield finding(RULE.code, event.scope, event.node, message, _AGAIN)
+    for event, message in refolded(context):
+        yield finding(RULE.code, event.scope, event.node, message, _COUNT)
     if not any(b"jax.random" in m.source.data or b"import random" in m.source.data for m in context.asked.modules):
         return
     told: set[ast.AST] = set()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.all_pairs import all_pairs
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign
@@ -19,14 +20,20 @@ from codemods.nnx.values import Call, Unknown
 
 def _check(context: Context) -> Iterator[Finding]:
     places: dict[FunctionFacts, list[tuple[Scope, ast.expr, ast.expr]]] = {}
+    differences: dict[ast.expr, ast.expr] = {}
+    for pairs in all_pairs(context):
+        if not pairs.root:
+            differences[pairs.node] = pairs.points
+        elif pairs.scope.function is not None:
+            places.setdefault(pairs.scope.function, []).append((pairs.scope, pairs.node, pairs.points))
     for event, name in foreign(context, "norm", "sqrt"):
         if event.scope.function is not None and name in {"jax.numpy.linalg.norm", "jax.numpy.sqrt"} and event.node.args:
-            points = _points(event.node.args[0], event.scope, name.endswith("norm"))
+            points = _points(event.node.args[0], event.scope, name.endswith("norm"), differences)
             if points is not None:
                 places.setdefault(event.scope.function, []).append((event.scope, event.node, points))
     for scope, node in each(context, ast.BinOp):
         if scope.function is not None and isinstance(node.op, ast.Pow) and constant(node.right) in {0.5, -0.5}:
-            points = _points(node.left, scope, norm=False)
+            points = _points(node.left, scope, False, differences)
             if points is not None:
                 places.setdefault(scope.function, []).append((scope, node, points))
     if not places:
@@ -48,12 +55,21 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
-def _points(under: ast.expr, scope: Scope, norm: bool) -> ast.expr | None:
-    """Return the points of which all differences are taken, if what is under a root is their squares."""
+def _points(under: ast.expr, scope: Scope, norm: bool, differences: dict[ast.expr, ast.expr]) -> ast.expr | None:
+    """Return the points of which all differences are taken, if what is under a root is their squares.
+
+    Args:
+        under: what is under the root.
+        scope: where that stands.
+        norm: whether the root is that of a norm, which squares.
+        differences: the calls that give the differences of all pairs of points, with the points.
+    """
     inner: ast.expr | None = under
     if not norm:
         inner = _squared(_written(inner, scope))
     difference = _written(inner, scope)
+    if difference in differences:
+        return differences[difference]
     if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
         return None
     one, two = (_spread(_operand(side, scope)) for side in (difference.left, difference.right))

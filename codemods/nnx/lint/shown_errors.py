@@ -36,7 +36,8 @@ def error_shown(source: Source, finding: Finding, rule: Rule | None) -> bool:
     if place >= len(source.cell_starts):
         return False
     end = source.cell_starts[place]
-    return _mended(source, finding, range(begin, end), range(end, source.cell_end(place + 1)))
+    own, following = range(begin, end), range(end, source.cell_end(place + 1))
+    return _mended(source, finding, own, following) or _set_otherwise(source, finding, own, following)
 
 
 _OTHER = frozenset({"KeyboardInterrupt", "NameError", "ModuleNotFoundError", "ImportError", "FileNotFoundError"})
@@ -94,3 +95,36 @@ def _mended(source: Source, finding: Finding, own: range, following: range) -> b
         for one in wrong
         for other in later
     )
+
+
+def _set_otherwise(source: Source, finding: Finding, own: range, following: range) -> bool:
+    """Say whether the next cell updates an array with ``x.at[index]`` that the cell assigned to an item of, or gives a
+    function an array made of the list that it gave itself."""
+    statements: list[ast.Assign | ast.AugAssign] = [*source.of_type(ast.Assign), *source.of_type(ast.AugAssign)]
+    for node in statements:
+        if node.lineno not in own or not _within(source, node, finding):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        set_there = {ast.dump(one.value) for one in targets if isinstance(one, ast.Subscript)}
+        if any(
+            one.attr == "at" and one.lineno in following and ast.dump(one.value) in set_there
+            for one in source.of_type(ast.Attribute)
+        ):
+            return True
+    for call in source.of_type(ast.Call):
+        if call.lineno in own and call.args and isinstance(call.args[0], ast.List) and _within(source, call, finding):
+            given = ast.dump(call.args[0])
+            if any(_of_array(one, call, given) for one in source.of_type(ast.Call) if one.lineno in following):
+                return True
+    return False
+
+
+def _within(source: Source, node: ast.AST, finding: Finding) -> bool:
+    start, end = source.span(node)
+    return start <= finding.start and finding.end <= end
+
+
+def _of_array(call: ast.Call, other: ast.Call, given: str) -> bool:
+    """Say whether a call is another one with an array made of its list."""
+    made = call.args[0] if call.args and ast.dump(call.func) == ast.dump(other.func) else None
+    return isinstance(made, ast.Call) and bool(made.args) and ast.dump(made.args[0]) == given

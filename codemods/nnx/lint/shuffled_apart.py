@@ -12,6 +12,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.half_shuffled import half_shuffled
 from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
@@ -62,6 +63,16 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*_ORDERING):
         if event.scope.module not in context.asked or in_test(event.scope):
             continue
+        for part, labels in half_shuffled(context, event, _belong):
+            yield finding(
+                RULE.code,
+                event.scope,
+                labels,
+                f"`{ast.unparse(labels.value)}` is in its old order, and `{ast.unparse(part.value)}` in the drawn one: "
+                "labels do not belong to their examples",
+                "index both with the order",
+                related=[(event.node, "drawn here")],
+            )
         block = context.bodies.block(event.statement, event.statement, event.scope)
         if not block:
             continue

@@ -378,9 +378,11 @@ def _compared(context: Context, node: ast.Call, scope: Scope) -> ast.Compare | N
         return None
     sides = (inner.left, inner.comparators[0])
     named = last_word(node.func) != "sum"  # of one example a sum may be taken, too
-    whole = [_whole_argmax(written(context, side, scope) if named else side) for side in sides]
+    made = [written(context, side, scope) if named else side for side in sides]
+    whole = [_whole_argmax(side) for side in made]
     other = sides[0] if whole[1] else sides[1]
-    return inner if sum(whole) == 1 and isinstance(other, ast.Name | ast.Attribute | ast.Subscript) else None
+    labels = isinstance(other, ast.Name | ast.Attribute | ast.Subscript) or _argmax_of_rows(made[0 if whole[1] else 1])
+    return inner if sum(whole) == 1 and labels else None
 
 
 def _of_one(context: Context, scope: Scope) -> bool:
@@ -424,6 +426,16 @@ def _whole_argmax(node: ast.expr) -> bool:
         return False
     home = node.func.value if isinstance(node.func, ast.Attribute) else None
     return len(node.args) == int(isinstance(home, ast.Name) and home.id in {"jnp", "np", "numpy"})
+
+
+def _argmax_of_rows(node: ast.expr) -> bool:
+    """Say whether an expression is an argmax along an axis that it names."""
+    if not isinstance(node, ast.Call) or last_word(node.func) != "argmax":
+        return False
+    home = node.func.value if isinstance(node.func, ast.Attribute) else None
+    function = isinstance(home, ast.Name) and home.id in {"jnp", "np", "numpy"}
+    axis = argument(node, int(function), "axis")
+    return axis is not None and constant(axis) in (-1, 1)
 
 
 def _column_against_vector(context: Context, one: ast.expr, two: ast.expr, scope: Scope) -> bool:

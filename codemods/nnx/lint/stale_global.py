@@ -45,6 +45,8 @@ from codemods.nnx.values import (
 )
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
+# what `x += y` calls, of sums that are built up as a rule, and not of what compiled code holds
+_IN_PLACE = frozenset(f"__i{word}__" for word in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"))
 _STEADY = frozenset({"apply_fn", "tx"})  # what a train state hands on to the next as it is
 _SIZES = frozenset({"batch_size", "n_samples", "num_samples", "shape", "size"})
 _SHAPED = frozenset({"bernoulli", "choice", "exponential", "gamma", "laplace", "multivariate_normal", "poisson",
@@ -87,7 +89,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _read(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.Name, Free]]:
     """Yield the names of outer variables that a body reads, those of traced functions left out."""
-    steady = _steady(context, function)
+    steady = _steady(context, function) | _unused(context, function)
     for node in context.bodies.nodes(function.scope):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in steady:
             value = function.scope.module.values.get(node)
@@ -108,6 +110,19 @@ def _steady(context: Context, function: FunctionFacts) -> set[ast.expr]:
             while isinstance(inner, ast.Attribute):
                 inner = inner.value
                 found.add(inner)
+    return found
+
+
+def _unused(context: Context, function: FunctionFacts) -> set[ast.expr]:
+    """Return the names in a body from which only variables are made that nothing reads."""
+    if isinstance(function.node, ast.Lambda):
+        return set()
+    every = [n for n in ast.walk(function.node) if isinstance(n, ast.Name)]
+    read = {n.id for n in every if not isinstance(n.ctx, ast.Store)} | function.scope.globals
+    found: set[ast.expr] = set()
+    for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) and t.id not in read for t in node.targets):
+            found.update(n for n in ast.walk(node.value) if isinstance(n, ast.Name))
     return found
 
 
@@ -498,8 +513,8 @@ def _calls(node: ast.AST, names: set[str]) -> bool:
 
 
 def _later(store: AttrEvent) -> bool:
-    """Say whether an attribute is assigned outside of a constructor."""
-    return store.scope.function is None or store.scope.function.name not in _CONSTRUCTORS
+    """Say whether an attribute is assigned outside of a constructor, and not to add to the whole object."""
+    return store.scope.function is None or store.scope.function.name not in _CONSTRUCTORS | _IN_PLACE
 
 
 def _attributes(context: Context, function: FunctionFacts, changed: set[str]) -> Iterator[Finding]:
@@ -529,16 +544,9 @@ def _attributes(context: Context, function: FunctionFacts, changed: set[str]) ->
         if for_want(context, function, node):
             continue
         seen.add(node.attr)
-        line = _assigned(context, function, node)
-        if line:
-            text = ast.unparse(node)
-            yield finding(
-                RULE.code,
-                function.scope,
-                node,
-                f"{shown(function)} keeps an earlier value of `{text}`, which line {line} changes",
-                f"pass `{text}` as an argument",
-            )
+        change = _assigned(context, function, node)
+        if change is not None:
+            yield _kept(function, node, ast.unparse(node), change)
 
 
 def _set_between(context: Context, function: FunctionFacts, node: ast.Attribute | ast.Subscript) -> Place | None:
@@ -590,8 +598,8 @@ def _stored_items(context: Context) -> dict[str, list[ItemStore]]:
     return found
 
 
-def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) -> int | None:
-    """Return the line that assigns to an attribute after the constructor did; None if there is none."""
+def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) -> Place | None:
+    """Return what assigns to an attribute after the constructor did; None if nothing does."""
     flow = context.flow
     base = flow.resolve(flow.here(function.scope.module.values[node.value], function.scope))
     cls = flow.classes.class_of(base)
@@ -624,10 +632,13 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
             holder = given.pop() if len(given) == 1 else None
         if holder is None or holder not in parents or _handed_on(function, node, event):
             continue
-        if writer in compiling or _between(context, function, event) or _set_outside(context, function, event):
-            return event.node.lineno
-        if _set_by_method(context, function, event):
-            return event.node.lineno
+        if (
+            writer in compiling
+            or _between(context, function, event)
+            or _set_outside(context, function, event)
+            or _set_by_method(context, function, event)
+        ):
+            return event.scope, event.node
     return None
 
 

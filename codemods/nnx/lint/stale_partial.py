@@ -8,19 +8,24 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import Path, root_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
+_EVALUATION = pattern(r"(^|_)(eval\w*|valid\w*|predict\w*|infer\w*|test)(_|$)")
 _MODES = frozenset({"eval", "train"})
 # where a project says one of these, a call may say in which mode it runs
 _ELSEWHERE = (b"deterministic", b"use_running_average", b"set_attributes", b".view(", b"set_mode", b"train_mode")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    if any(b".eval()" in module.source.data for module in context.asked.modules):
+        yield from _of_splits(context)
     for event, name in foreign(context, "cached_partial"):
         target = _target(event)
         if name != "flax.nnx.cached_partial" or target is None or in_test(event.scope) or event.value.starred:
@@ -48,6 +53,59 @@ def _check(context: Context) -> Iterator[Finding]:
                     related=[(node, "changed here")],
                 )
                 break
+
+
+def _of_splits(context: Context) -> Iterator[Finding]:
+    """Yield the structures that nnx.split gives, and that evaluate after the model was set to evaluate."""
+    for event, name in foreign(context, "split"):
+        graphdef = _graphdef(event)
+        model = event.node.args[0] if event.node.args else None
+        if name != "flax.nnx.split" or graphdef is None or in_test(event.scope) or not isinstance(model, ast.Name):
+            continue
+        if _bound(context, event, graphdef) != 1 or _bound(context, event, model.id) > 1:
+            continue
+        uses = [
+            one
+            for one in context.bodies.calls.get(event.scope, ())
+            if any(isinstance(given, ast.Name) and given.id == graphdef for given in one.node.args)
+            and _behind(context, event, one.node)
+            and _evaluates(context, one)
+        ]
+        change = _other_mode(context, event, model, uses) if uses else None
+        if change is not None:
+            node, text = change
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{graphdef}` is of `{model.id}` as it is here: {text} in line {node.lineno} does not reach what is "
+                "merged with it",
+                "split again behind that, or set the mode of the merged model",
+                related=[(node, "changed here")],
+            )
+
+
+def _graphdef(event: CallEvent) -> str | None:
+    """Return the variable for the structure, in ``graphdef, state = nnx.split(model)``."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else None
+    return first.id if isinstance(first, ast.Name) and first.id != "_" else None
+
+
+def _evaluates(context: Context, use: CallEvent) -> bool:
+    """Say whether a call that gets a structure evaluates by its name, or merges a model that is only called then."""
+    if last_word(use.node.func) != "merge":
+        return bool(_EVALUATION.search(last_word(use.node.func))) and not _sets_modes(
+            context, context.flow.here(use.value.callee, use.scope)
+        )
+    model = _target(use)
+    names = context.bodies.names(use.scope).get(model, ()) if model is not None else ()
+    loads = [name for name in names if isinstance(name.ctx, ast.Load)]
+    called = {one.node.func for one in context.bodies.calls.get(use.scope, ())}
+    return bool(loads) and len(names) == len(loads) + 1 and all(name in called for name in loads)
 
 
 def _target(event: CallEvent) -> str | None:
@@ -90,7 +148,7 @@ def _other_mode(
     made = context.sources.originals(context.flow.here(value, event.scope)) if value is not None else ()
     if not made or not all(isinstance(one.value, Call) and draws(context, one, keeping=True) for one in made):
         return None
-    if _sets_itself(context, event):
+    if last_word(event.node.func) == "cached_partial" and _sets_itself(context, event):
         return None
     modes = [
         (one.node, one.node.func.attr)
@@ -146,7 +204,11 @@ def _optimizer(context: Context, event: CallEvent, name: ast.Name) -> bool:
 
 def _sets_itself(context: Context, event: CallEvent) -> bool:
     """Say whether the function that is bound is not known, or may set modes."""
-    callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+    return _sets_modes(context, context.flow.here(event.value.args[0], event.scope))
+
+
+def _sets_modes(context: Context, function: Bound) -> bool:
+    callees = context.flow.calls.callables(function)
     return not callees or any(
         isinstance(node, ast.Attribute) and node.attr in _MODES
         for callee in callees
@@ -213,11 +275,12 @@ def predict(model, x):
 RULE = lint_rule(
     "NNX743",
     "stale-cached-partial",
-    "a model that nnx.cached_partial has bound gets another mode or attribute, and the old one is called",
+    "a model that nnx.cached_partial bound, or nnx.split took apart, gets another mode, and the old one is called",
     why="""\
 `nnx.cached_partial` keeps a copy of the structure of the objects that it binds, and shares their Variables. New values
 of the Variables reach it. What belongs to the structure does not: the mode that `model.eval()` sets, other attributes
-and layers that are replaced. The function goes on with those that the model had when it was bound.
+and layers that are replaced. The function goes on with those that the model had when it was bound. The same holds for
+what `nnx.merge` makes of a `graphdef` that `nnx.split` gave before.
 """,
     source="performance guide of Flax NNX; measured on Flax 0.11.2 and 0.12.8: dropout goes on after model.eval()",
     check=_check,

@@ -226,7 +226,7 @@ def _wrong(
     """Return what is wrong with a sum of which one term cancels another; None if nothing is."""
     same = next((a for a in terms for b in terms if a.sign > 0 > b.sign and a.text == b.text and _variable(a)), None)
     if same is None:
-        return None
+        return _doubled(context, scope, terms, flat)
     equal = [one for one in terms if one.text == same.text]
     rest = [one for one in terms if one.text != same.text]
     if sum(one.sign for one in equal) != 0 or len(rest) != 1:
@@ -254,6 +254,39 @@ def _wrong(
                 f"exchange the two: {q} + jax.lax.stop_gradient({x} - {q})",
             )
     return None
+
+
+def _doubled(
+    context: Context, scope: Scope, terms: list[_Term], flat: Callable[[ast.expr, Scope], bool]
+) -> tuple[str, str] | None:
+    """Return what is wrong with ``x + stop_gradient(x - q)``, which is ``2 * x - q``; None for other sums."""
+    if len(terms) != 3 or sorted(one.sign for one in terms) != [-1, 1, 1]:
+        return None
+    rest = next(one for one in terms if one.sign < 0)
+    passed, stopped = sorted((one for one in terms if one.sign > 0), key=lambda one: one.stopped)
+    if passed.text != stopped.text or passed.stopped or not (stopped.stopped and rest.stopped and _variable(passed)):
+        return None
+    for x, q in ((passed, rest), (rest, passed)):
+        made = _reaches(context, scope, q.node, x.text, 0) or _computed(scope, q.node, x.node)
+        if made and (flat(q.node, scope) or (q is rest and _looked_up(context, scope, q.node, 0))):
+            return (
+                f"the terms under stop_gradient are the wrong way round: this is twice `{passed.text}` less "
+                f"`{rest.text}`, and not `{q.text}`",
+                f"add what is to be put through less what is there: "
+                f"{x.text} + jax.lax.stop_gradient({q.text} - {x.text})",
+            )
+    return None
+
+
+def _looked_up(context: Context, scope: Scope, node: ast.expr, depth: int) -> bool:
+    """Say whether an expression goes by the place of a least or greatest one: ``codebook[jnp.argmin(distances)]``."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and last_word(part.func) in {"argmin", "argmax"}:
+            return True
+        bound = bound_once(context, scope, part) if isinstance(part, ast.Name) and depth < _DEPTH else None
+        if bound is not None and _looked_up(context, scope, bound, depth + 1):
+            return True
+    return False
 
 
 def _variable(term: _Term) -> bool:

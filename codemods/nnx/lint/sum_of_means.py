@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, formula_of, in_test, written
@@ -47,11 +48,14 @@ def _check(context: Context) -> Iterator[Finding]:
         elif isinstance(given, ast.Dict):
             summed = given.values
         mean = next((one for one in summed if _mean(context, one, scope) or _of_mean(context, one, scope)), None)
+        if mean is None and _mean_of_axis(context, given, scope) and _as_mean(context, event.scope, event.node):
+            mean = given
         if any(node is event.node for _, node, _ in context.shared(summed_twice)):
             continue  # NNX787 tells of it
         if mean is not None and not _divided(context, event):
             text = ast.unparse(mean)
-            kind = "a mean" if _mean(context, mean, scope) else "the gradient or value of a mean"
+            plain = _mean(context, mean, scope) or _mean_of_axis(context, mean, scope)
+            kind = "a mean" if plain else "the gradient or value of a mean"
             shown = f"`{text}` is {kind}, and psum" if len(text) < 40 else "this psum"
             yield finding(
                 RULE.code,
@@ -72,6 +76,34 @@ def _mean(context: Context, node: ast.expr, scope: Scope) -> bool:
     if name.startswith("jax.numpy.") and last(name) in _MEANS:
         return len(node.args) == 1
     return not name and isinstance(node.func, ast.Attribute) and node.func.attr == "mean" and not node.args
+
+
+def _as_mean(context: Context, scope: Scope, call: ast.Call) -> bool:
+    """Say whether the sum is subtracted from something, or called a mean, and is not divided."""
+    above = around(context, scope)
+    whole = above.get(call)
+    if isinstance(whole, ast.BinOp):
+        return isinstance(whole.op, ast.Sub) and whole.right is call
+    if not isinstance(whole, ast.Assign) or len(whole.targets) != 1 or not isinstance(whole.targets[0], ast.Name):
+        return False
+    name = whole.targets[0].id
+    reads = [one for one in context.bodies.names(scope).get(name, ()) if isinstance(one.ctx, ast.Load)]
+    users = [above.get(one) for one in reads]
+    if any(isinstance(user, ast.BinOp | ast.AugAssign) and isinstance(user.op, ast.Div) for user in users):
+        return False
+    word = last_word(whole.targets[0]).lower()
+    named = any(part in {"mean", "avg", "average", "mu"} for part in word.split("_"))
+    less = any(isinstance(user, ast.BinOp) and isinstance(user.op, ast.Sub) and user.right in reads for user in users)
+    return named or less
+
+
+def _mean_of_axis(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is a mean along some axes of an array."""
+    node = written(context, node, scope)
+    value = scope.module.values.get(node)
+    if not isinstance(node, ast.Call) or last_word(node.func) not in _MEANS or value is None:
+        return False
+    return context.flow.calls.callee_name(context.flow.here(value, scope)).startswith("jax.numpy.")
 
 
 def _mapped(context: Context, event: CallEvent) -> tuple[ast.expr, Scope]:

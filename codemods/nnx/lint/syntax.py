@@ -153,12 +153,12 @@ def _leaves(node: ast.AST, arm: str) -> bool:
     return (
         isinstance(node, ast.If | ast.match_case | ast.Try | ast.ExceptHandler)
         and isinstance(block, list)
-        and any(isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break) or _exits(s) for s in block)
+        and any(isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break) or exits(s) for s in block)
     )
 
 
-def _exits(node: ast.AST) -> bool:
-    """Say whether a statement ends the program."""
+def exits(node: ast.AST) -> bool:
+    """Say whether a statement ends the program: ``exit()``, ``sys.exit(1)``."""
     called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
     if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
         return (called.value.id, called.attr) in {("sys", "exit"), ("os", "_exit")}
@@ -173,6 +173,11 @@ def constant(node: ast.expr | None) -> object:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
+
+
+def several(value: object) -> tuple[object, ...]:
+    """Return what a constant names: the parts of a tuple, list or set, as JAX takes them all, or the one itself."""
+    return tuple(value) if isinstance(value, tuple | list | set) else (value,)
 
 
 def one_of(node: ast.expr | None, values: Iterable[object]) -> bool:

@@ -12,27 +12,50 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import callers_of, foreign, in_test, position, written
 from codemods.nnx.lint.syntax import argument, entry_word, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Item, Param
+from codemods.nnx.values import Call, Const, Item, Param
 
 _TEMPERATURE = pattern(r"^(\w+_)?temp(erature)?$", re.I)
 _INVERSE = pattern(r"inv|beta|recip", re.I)
 _DEPTH = 5
+# what takes logits, and at which place
+_TAKING = {
+    "jax.random.categorical": (1, "logits"),
+    "optax.softmax_cross_entropy_with_integer_labels": (0, "logits"),
+    "optax.softmax_cross_entropy": (0, "logits"),
+    "optax.losses.softmax_cross_entropy_with_integer_labels": (0, "logits"),
+    "optax.losses.softmax_cross_entropy": (0, "logits"),
+}
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"emp" in m.source.data and b"categorical" in m.source.data for m in context.project.modules):
+    if not any(b"emp" in m.source.data for m in context.project.modules):
         return
     told: set[ast.AST] = set()
-    for event, name in foreign(context, "categorical"):
-        given = argument(event.node, 1, "logits")
-        if name != "jax.random.categorical" or given is None or in_test(event.scope):
+    for event, name in foreign(context, *sorted({last(name) for name in _TAKING})):
+        given = argument(event.node, *_TAKING.get(name, (0, "")))
+        if name not in _TAKING or given is None or in_test(event.scope):
             continue
         for found in _products(context, given, event.scope, 0):
-            if found.node not in told and found.scope.module in context.asked:
+            if found.node in told or found.scope.module not in context.asked:
+                continue
+            if name.startswith("optax."):
+                if _below_one(context, found):
+                    told.add(found.node)
+                    yield finding(
+                        RULE.code,
+                        found.scope,
+                        found.node,
+                        f"`{ast.unparse(found.factor)}` is less than 1, and brings the logits together: the loss "
+                        "hardly tells them apart",
+                        f"divide by it: {found.divided}",
+                    )
+            else:
                 told.add(found.node)
                 yield finding(
                     RULE.code,
@@ -41,6 +64,22 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"a low `{ast.unparse(found.factor)}` makes the draws more even here, a high one makes them sure",
                     f"divide by it: {found.divided}",
                 )
+
+
+def _below_one(context: Context, found: _Product) -> bool:
+    """Say whether a temperature is known to be less than 1, also by the default of a parameter that no call fills."""
+    value = found.scope.module.values.get(found.factor)
+    known = numbers(context, value, found.scope)
+    if not known and isinstance(value, Param) and not _filled(context, value):
+        default = value.function.defaults.get(value.name)
+        known = frozenset({default.value}) if isinstance(default, Const) and type(default.value) is float else known
+    return bool(known) and all(0 < number < 1 for number in known)
+
+
+def _filled(context: Context, param: Param) -> bool:
+    """Say whether a call gives a parameter something."""
+    calls = callers_of(context, param.function)
+    return any(one.value.starred or argument(one.node, position(param), param.name) is not None for one in calls)
 
 
 class _Product(NamedTuple):
@@ -126,17 +165,31 @@ def sample(key, logits, temperature):
     return jax.random.categorical(key, logits * temperature, axis=-1)
 """
 
+_CONTRASTIVE = """\
+import jax.numpy as jnp
+import optax
+
+
+def info_nce(a, b, temperature=0.07):
+    logits = a @ b.T * temperature
+    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.arange(len(a))).mean()
+"""
+
 RULE = lint_rule(
     "NNX962",
     "times-temperature",
-    "logits that are multiplied by a temperature before one of them is drawn",
+    "logits that are multiplied by a temperature before one of them is drawn, or by one below 1 before a loss",
     why="""\
 A temperature divides the logits: near 0 the greatest is drawn for certain, and the higher it is, the more even are the
-chances. Multiplied by it the logits do the opposite, without an error, and only 1 gives what is meant.
+chances. Multiplied by it the logits do the opposite, without an error, and only 1 gives what is meant. A contrastive
+loss whose similarities are multiplied by 0.07 stays near the logarithm of the number of pairs, whatever they are.
 """,
     source="EricGuo5513/momask-codes pull request 28; measured: at 0.1 the likeliest is drawn in 12% instead of 96%",
     severity="error",
     check=_check,
-    bad=(_BAD,),
-    clean=(_BAD.replace("logits * temperature", "logits / temperature"),),
+    bad=(_BAD, _CONTRASTIVE),
+    clean=(
+        _BAD.replace("logits * temperature", "logits / temperature"),
+        _CONTRASTIVE.replace("b.T * temperature", "b.T / temperature"),
+    ),
 )

@@ -29,7 +29,7 @@ from codemods.nnx.lint.names import (
     WITH_PATH,
     last,
 )
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, keyword, several
 from codemods.nnx.lint.traced_branches import in_other_arm, of_own, on_condition, switched_by, without_tracers
 from codemods.nnx.lint.traced_parts import (
     Given,
@@ -225,7 +225,7 @@ class Traced:
             for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
                 skipped = len(callee.args) + (callee.receiver is not None and callee.function.binding != "static")
                 params = list(callee.function.params)
-                places = wanted if isinstance(wanted, tuple | list) else (wanted,)
+                places = several(wanted)
                 traced = {params[skipped + p] for p in places if isinstance(p, int) and 0 <= p < len(params) - skipped}
                 static = frozenset(params) - traced
                 yield Root(

@@ -17,6 +17,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.joined_lists import joined_lists
 from codemods.nnx.lint.names import gives_arrays
+from codemods.nnx.lint.operands import plain
 from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import each, may_be_state, scopes
 from codemods.nnx.nodes import every, last_word
@@ -60,7 +61,7 @@ def _check(context: Context) -> Iterator[Finding]:
             calls = [part for part in parts if isinstance(part, ast.Call) and last_word(part.func) == "state"]
             found = next((part for part in (*names, *calls) if _state(context, part, scope)), None)
             what, help = "a state", "use jax.tree.map(jnp.add, one, other), or whatever is to be done to the leaves"
-        if found is None:
+        if found is None or _taken(context, node, found, scope):
             continue
         told.update((scope, inner) for inner in every(node))
         if not context.bodies.guarded(node, scope):
@@ -80,6 +81,21 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{name}` is a list of gradients: + puts others behind them, and adds none of them",
             f"add leaf by leaf: jax.tree.map(jnp.add, {name}, grads)",
         )
+
+
+def _taken(context: Context, node: ast.BinOp | ast.AugAssign, tree: ast.expr, scope: Scope) -> bool:
+    """Say whether what a tree is computed with may be an object whose class says what that means: of the project's
+    classes one overloads operators, and the other operand is neither a number, an array nor a tree as well."""
+    if not context.bodies.overloaded:
+        return False
+    both = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+    return not all(
+        one is tree
+        or plain(context, scope.module.values.get(one), scope)
+        or _dict(context, one, scope)
+        or _state(context, one, scope)
+        for one in both
+    )
 
 
 @cache

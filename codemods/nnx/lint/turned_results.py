@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.around import around
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Const, Item
+from codemods.nnx.values import Const, Item, Sequence
 
 _FLIPS = frozenset({"flip", "flipud"})
 
@@ -46,6 +46,51 @@ def turned_results(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
                         f"turn the outputs round, too: {one.id}[::-1], or give reverse=True and the inputs as they are"
                     )
                     yield event.scope, outer, help
+
+
+def returned_turned(context: Context) -> Iterator[CallEvent]:
+    """Yield the scans over turned inputs whose outputs a function returns as they are, and turns nowhere.
+
+    Args:
+        context: the analysis.
+    """
+    for event, name in foreign(context, "scan"):
+        over = argument(event.node, 2, "xs")
+        if name != "jax.lax.scan" or over is None or in_test(event.scope) or event.scope.function is None:
+            continue
+        if keyword(event.node, "reverse") is not None or not _all_turned(context, over, event.scope):
+            continue
+        above = around(context, event.scope)
+        reads = [*_reads(context, event, above)]
+        inputs = _turned_names(over)
+        if any(names_in(outer) & inputs for one in reads if isinstance(outer := above.get(one), ast.BinOp)):
+            continue  # which is told of there
+        if any(_returned(one, above) for one in reads) and all(
+            _returned(one, above) or isinstance(above.get(one), ast.BinOp) for one in reads
+        ):
+            yield event
+
+
+def _all_turned(context: Context, over: ast.expr, scope: Scope) -> bool:
+    """Say whether all that a scan goes over is turned round where it is given, or in the variable it is given by."""
+    over = _written(context, over, scope)
+    parts = over.elts if isinstance(over, ast.Tuple | ast.List) else [over]
+    return bool(parts) and all(_turned(written(context, one, scope)) is not None for one in parts)
+
+
+def _written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+    """Return the tuple that a variable is the name of, or an expression itself."""
+    value = scope.module.values.get(node) if isinstance(node, ast.Name) else None
+    made = value.node if isinstance(value, Sequence) else None
+    return made if isinstance(made, ast.Tuple) else node
+
+
+def _returned(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
+    """Say whether an expression is returned, alone or as a part of a tuple."""
+    outer = above.get(node)
+    if isinstance(outer, ast.Tuple):
+        outer = above.get(outer)
+    return isinstance(outer, ast.Return)
 
 
 def _reads(context: Context, event: CallEvent, above: dict[ast.AST, ast.AST]) -> Iterator[ast.expr]:

@@ -84,12 +84,14 @@ def _miscounted(context: Context, event: CallEvent) -> bool:
     if not event.scope.module.source.mentions(b"in_axes"):
         return False
     made = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
-    nodes = [event.node, *([made.node] if isinstance(made, Call) else [])]
-    source = event.scope.module.source
-    inside = [source.span(one) for one in nodes]
+    inside = [(event.scope.module.source, event.node)]
+    if isinstance(made, Call):  # in another module, perhaps
+        inside += [(module.source, made.node) for module in context.project.modules if made.node in module.values]
+    ranges = [(source.path, *source.span(node)) for source, node in inside]
     return any(
-        path == source.path and any(start <= place < end for start, end in inside)
+        path == where and start <= place < end
         for path, place in context.shared(miscounted)
+        for where, start, end in ranges
     )
 
 

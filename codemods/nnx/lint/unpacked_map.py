@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
@@ -15,7 +15,7 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Mapping, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 _WORDS = frozenset(last(name) for name in TREE_MAPS)
 #: What trees of arrays are called.
@@ -35,6 +35,47 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, part in each(context, ast.Subscript):
         if isinstance(part.value, ast.Call | ast.Name) and type(constant(part.slice)) is int:
             yield from _taken(context, scope, part, part.value, None)
+    for event in context.bodies.named(*_WORDS):
+        if event.scope.module in context.asked and not in_test(event.scope):
+            yield from _picked(context, event)
+
+
+def _picked(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the map that takes one part of each leaf, where the leaves are the parts of tuples that a map has made."""
+    call = event.value
+    if len(call.args) != 2 or call.keywords or call.starred or context.flow.calls.name(event) not in TREE_MAPS:
+        return
+    made = context.flow.resolve(context.flow.here(call.args[1], event.scope))
+    results = _results(context, made, made.value) if isinstance(made.value, Call) else 0
+    place = _part_taken(context, event) if results > 1 else None
+    if place is None or not -results <= place < results:
+        return
+    assert isinstance(made.value, Call)
+    parts = {2: "pairs", 3: "triples"}.get(results, "tuples")
+    yield finding(
+        RULE.code,
+        event.scope,
+        event.node,
+        f"the {parts} are no leaves, but what they hold is: this takes item {place} of each array in them",
+        "say where to stop: is_leaf=lambda node: isinstance(node, tuple)",
+        related=[(made.value.node, "made here")]
+        if context.bodies.module_scope(made.value.node) is event.scope.module.scope
+        else [],
+    )
+
+
+def _part_taken(context: Context, event: CallEvent) -> int | None:
+    """Return which part of its argument the mapped function gives, as ``lambda pair: pair[0]`` does."""
+    callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+    if len(callees) != 1 or len(callees[0].function.returns) != 1:
+        return None
+    given = callees[0].function.returns[0]
+    if not isinstance(given, Item) or not isinstance(given.base, Param):
+        return None
+    index = given.index.value if isinstance(given.index, Const) else None
+    if isinstance(given.index, Unknown) and isinstance(given.index.node, ast.UnaryOp):  # of -1
+        index = constant(given.index.node)
+    return index if type(index) is int else None
 
 
 def _taken(context: Context, scope: Scope, node: ast.AST, mapped: ast.expr, wanted: int | None) -> Iterator[Finding]:
@@ -127,6 +168,9 @@ RULE = lint_rule(
 function that returns two values, a tree of pairs. `a, b = jax.tree.map(...)` unpacks the tree itself. Of a dict these
 are its keys; with another number of entries it raises a ValueError about values to unpack. Turn it inside out by
 `jax.tree.transpose`, or map once for each result.
+
+A tuple is a part of a tree and no leaf: `jax.tree.map(lambda pair: pair[0], pairs)` gets the arrays in the pairs, one
+after the other, and takes the first row of each. It needs `is_leaf=lambda node: isinstance(node, tuple)`.
 """,
     source="jax pull request 33890; measured: the variables are the keys of the dict",
     check=_check,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from codemods.nnx.lint.syntax import exits
 from codemods.nnx.nodes import last_word
 from codemods.nnx.source import Source
 
@@ -11,7 +12,8 @@ _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 def unreached(source: Source) -> list[tuple[int, int]]:
-    """Return where a module has statements behind a ``return`` or ``raise`` of the same block, or in an unfinished one.
+    """Return where a module has statements behind a ``return``, ``raise`` or ``exit()`` of the same block, or in an
+    unfinished one.
 
     Args:
         source: the module.
@@ -20,12 +22,16 @@ def unreached(source: Source) -> list[tuple[int, int]]:
         The first byte of each such part, and the one behind its last.
     """
     found: list[tuple[int, int]] = []
+    exiting = source.mentions(b"exit(") or source.mentions(b"quit(")
     for node in source.nodes:
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if not isinstance(block, list):
                 continue
-            place = next((i for i, one in enumerate(block) if isinstance(one, _LEAVING)), len(block))
+            # the cells of a notebook are run one by one
+            ends = exiting and not (isinstance(node, ast.Module) and source.cell_starts)
+            leaving = (isinstance(one, _LEAVING) or (ends and exits(one)) for one in block)
+            place = next((i for i, leaves in enumerate(leaving) if leaves), len(block))
             if place + 1 < len(block):
                 found.append((source.span(block[place + 1])[0], source.span(block[-1])[1]))
             if 0 < place < len(block) and _unfinished(block, place):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, keyword, several
 from codemods.nnx.nodes import last_word
 
 _STATIC = frozenset({"jit", "pmap", "remat", "checkpoint"})  # transforms whose options may say what is static
@@ -73,14 +73,14 @@ def _declared(options: ast.Call, rest: list[str]) -> set[str] | None:
         numbers = constant(node)
         if node is not None and numbers is None and not is_none(node):
             return None
-        for number in numbers if isinstance(numbers, tuple | list) else (numbers,):
+        for number in several(numbers):
             if isinstance(number, int) and -len(rest) <= number < len(rest):
                 found.add(rest[number])
     node = keyword(options, "static_argnames")
     names = constant(node)
     if node is not None and names is None and not is_none(node):
         return None
-    return found | {n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str)}
+    return found | {name for name in several(names) if isinstance(name, str)}
 
 
 def is_none(node: ast.expr) -> bool:

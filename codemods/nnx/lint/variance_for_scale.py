@@ -11,6 +11,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.noise_of_steps import noise_of_steps
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.policy_losses import factors, made_by
 from codemods.nnx.lint.syntax import argument, entry_word
@@ -37,6 +38,14 @@ _DEPTH = 5
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for scope, product, step in noise_of_steps(context, lambda node, home: _is_noise(context, node, home, 0)):
+        yield finding(
+            RULE.code,
+            scope,
+            product,
+            f"`{ast.unparse(step)}` is the variance of the noise of a step, and its scale is the root of that",
+            f"scale it by the root: jnp.sqrt({ast.unparse(step)})",
+        )
     if not any(m.source.matches(_LOGARITHMS) for m in context.project.modules):
         return
     modules = {module for module in context.project.modules if not module.source.matches(_DOUBLED)}

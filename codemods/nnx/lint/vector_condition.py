@@ -102,6 +102,8 @@ def _one_element(context: Context, compared: ast.Compare, scope: Scope) -> bool:
                 continue
             if isinstance(value, Call) and _of_one(context, value.node, scope):
                 continue
+            if isinstance(node, ast.Subscript) and _row_of_one(context, node, scope):
+                continue
             found = made(context, node, scope)
             shapes = [shape_of(context, one) for one in context.sources.originals(found)] if found is not None else []
             if not shapes or any(not shape or set(shape) != {1} for shape in shapes):
@@ -120,6 +122,23 @@ def _of_one(context: Context, call: ast.Call, scope: Scope) -> bool:
     if node is None or isinstance(node, ast.List | ast.Tuple | ast.Starred) or not (axes or word in _WITH_AXIS):
         return False
     return least_axes(context, node, scope, {}) == 0
+
+
+def _row_of_one(context: Context, node: ast.Subscript, scope: Scope) -> bool:
+    """Say whether an element is the one number of a row of a column: ``x[0]`` of ``x.reshape(-1, 1)``."""
+    found = None if isinstance(node.slice, ast.Slice | ast.Tuple) else made(context, node.value, scope)
+    columns = context.sources.originals(found) if found is not None else ()
+    return bool(columns) and all(isinstance(one.value, Call) and _column(one.value.node) for one in columns)
+
+
+def _column(call: ast.Call) -> bool:
+    """Say whether a call makes an array of a shape such as (n, 1)."""
+    if last_word(call.func) != "reshape" or not isinstance(call.func, ast.Attribute):
+        return False
+    sizes = call.args[1:] if last_word(call.func.value) in {"jnp", "np", "numpy"} else call.args
+    if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
+        sizes = sizes[0].elts
+    return len(sizes) > 1 and all(constant(size) == 1 for size in sizes[1:])
 
 
 _WITH_AXIS = frozenset({"atleast_1d", "atleast_2d", "expand_dims"})

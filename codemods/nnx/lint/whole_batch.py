@@ -61,7 +61,20 @@ def _bootstraps(context: Context, node: ast.BinOp, scope: Scope) -> Iterator[tup
                 made = written(context, made.args[0], scope)
             values = _reduced(made)
             if values is not None and isinstance(made, ast.Call):
-                yield made, values, entry_word(reward).lower() in {"rewards", "batch_rewards", "reward_batch"}
+                yield made, values, _plural(reward) and not _entry(values)
+
+
+def _plural(reward: ast.expr) -> bool:
+    """Say whether the name of a reward is one of several, of which none is chosen as in ``rewards[t]``."""
+    named = entry_word(reward).lower() in {"rewards", "batch_rewards", "reward_batch"}
+    return named and not (isinstance(reward, ast.Subscript) and _entry(reward))
+
+
+def _entry(node: ast.expr) -> bool:
+    """Say whether an expression is what stands at one index, as the row ``table[state]``; no text, slice or several."""
+    if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice | ast.Tuple):
+        return False
+    return not isinstance(constant(node.slice), str)
 
 
 def _reduced(node: ast.expr) -> ast.expr | None:

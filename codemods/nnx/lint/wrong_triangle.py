@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import one_source, same_numbers
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import each, foreign, in_test, resolved
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Value
 
 _LOWER, _UPPER = "lower", "upper"
@@ -63,6 +63,32 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the factor is {has} triangular, and `{last(name)}` reads its {reads} triangle, which is empty",
                 f"say lower={not flag}" if name not in _SOLVES_FACTORED else f"give it (factor, {not flag})",
             )
+    yield from _colored(context)
+
+
+def _colored(context: Context) -> Iterator[Finding]:
+    """Find the rows of normal noise that are multiplied by a lower factor of the covariance from the right."""
+    modules = {module for module in context.asked.modules if module.source.mentions(b"cholesky")}
+    for scope, node in each(context, ast.BinOp) if modules else ():
+        if not isinstance(node.op, ast.MatMult) or scope.module not in modules or in_test(scope):
+            continue
+        noise = resolved(context, node.left, scope)
+        if noise is None or not isinstance(noise.value, Call):
+            continue
+        if context.flow.calls.callee_name(noise) not in _NORMAL or not isinstance(node.right, ast.Name | ast.Call):
+            continue
+        factor = scope.module.values.get(node.right)
+        if factor is not None and _triangle(context, context.flow.here(factor, scope), 0) == _LOWER:
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                "rows of noise times the lower factor have the covariance L.T @ L, and not L @ L.T",
+                f"multiply by its transpose: {ast.unparse(node)}.T",
+            )
+
+
+_NORMAL = frozenset({"jax.random.normal", "numpy.random.normal", "numpy.random.randn", "numpy.random.standard_normal"})
 
 
 def _solved(context: Context, event: CallEvent, name: str) -> tuple[Bound, bool] | None:

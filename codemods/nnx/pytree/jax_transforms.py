@@ -31,6 +31,8 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every call of a function under such a transform that gets an object and changes it."""
     if not context.options.crosses("0.11"):
         return
+    if not any(module.source.mentions(b"nnx") for module in context.project.modules):
+        return
     for event in context.asked.calls():
         transform = _transform(context, event)
         if transform is None:
@@ -64,11 +66,25 @@ def _changed(context: Context, event: CallEvent) -> str | None:
     for callee, frame in flow.calls.invoked(call):
         for name in callee.function.params:
             given = flow.argument(frame, name)
-            if given is None or not (context.kinds.of(given) & _OBJECTS):
+            # what the text of the function tells is asked first, and what callers give at last
+            if given is None or not _touched(callee.function, name) or _returned(callee.function, name):
                 continue
-            if _mutates(context, callee, name, given) and not _returned(callee.function, name):
+            if context.kinds.of(given) & _OBJECTS and _mutates(context, callee, name, given):
                 return name
     return None
+
+
+def _touched(function: FunctionFacts, name: str) -> bool:
+    """Say whether a function calls, updates or assigns to what it gets for a parameter."""
+    param, module = function.params[name], function.scope.module
+    return any(
+        event.value.callee is param or (isinstance(event.value.callee, Attr) and event.value.callee.base is param)
+        for event in module.calls
+        if event.scope is function.scope
+    ) or any(
+        event.scope is function.scope and event.context == "store" and _root(event.base) is param
+        for event in module.attributes
+    )
 
 
 def _mutates(context: Context, callee: Callee, name: str, given: Bound) -> bool:

@@ -26,7 +26,7 @@ from codemods.nnx.values import (
     Value,
 )
 from codemods.nnx.walk.definitions import Definitions
-from codemods.nnx.walk.stores import CHANGING, FILLING
+from codemods.nnx.walk.stores import CHANGING, FILLING, MOST
 
 
 class Expressions(Definitions):
@@ -75,7 +75,9 @@ class Expressions(Definitions):
             and isinstance(node.func, ast.Attribute)  # not: put = queue.put; put(x)
             and not _library(callee.base)
         ):
-            self.change(node.func.value, Changed(node, callee.base, args[FILLING[callee.name]]))
+            known = len(args) <= MOST[callee.name] and not keywords
+            added = args[FILLING[callee.name]] if known else Unknown(node)
+            self.change(node.func.value, Changed(node, callee.base, added))
         elif (
             isinstance(callee, Attr)
             and callee.name in CHANGING

@@ -27,6 +27,8 @@ from codemods.nnx.walk.names import Names
 
 # methods that put a value into the container they are called on, with the position of that value
 FILLING = {"append": 0, "add": 0, "insert": 1, "setdefault": 1}
+# how many arguments they take at most: what is given more is no container of Python
+MOST = {"append": 1, "add": 1, "insert": 2, "setdefault": 2}
 # methods that change a container in another way
 CHANGING = frozenset({"clear", "extend", "pop", "popitem", "remove", "reverse", "sort", "update"})
 _DISPLAYS = (Sequence, Mapping, Comprehension, Changed, Loop, Choice, Const, Unknown, Call)

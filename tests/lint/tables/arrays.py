@@ -898,6 +898,16 @@ class Net(nnx.Module):
     "NNX847": Cases(
         bad=(
             """\
+KINDS = 2
+def up(v): return v + 1
+def down(v): return v - 1
+MOVES = (up, down)
+def move(v, key):
+    which = jax.random.randint(key, (), 1, KINDS + 1)
+    return jax.lax.switch(which, MOVES, v)  # NNX847
+print(move(x, key))
+""",
+            """\
 last = jnp.arange(10)[11]  # NNX847
 print(last)
 """,
@@ -1110,6 +1120,20 @@ y = run(Bag(4), np.append([0, 1], -np.ones(3, np.int32)))
 """,
         ),
         clean=(
+            """\
+KINDS = 2
+def up(v): return v + 1
+def down(v): return v - 1
+MOVES = (up, down)
+def move(v, key):
+    return jax.lax.switch(jax.random.randint(key, (), 0, KINDS), MOVES, v)
+print(move(x, key))
+""",
+            """\
+LAST = 1
+MOVES = (lambda v: v + 1, lambda v: v - 1)
+print(jax.lax.switch(jax.random.randint(key, (), 0, LAST + 1), MOVES, x))
+""",
             """\
 print(jnp.arange(10)[11], jnp.arange(10).at[11].add(23))
 """,

@@ -45,6 +45,40 @@ CASES = {
     "NNX973": Cases(
         bad=(
             """\
+def relax(v, tol=1e-6):
+    def going(state):
+        new, old, n = state
+        return (jnp.max(jnp.abs(new - old)) > tol) & (n < 50)
+    def body(state):
+        new, _, n = state
+        return jnp.cos(new), new, n + 1
+    return jax.lax.while_loop(going, body, (v, v, 0))  # NNX973
+print(relax(x))
+""",
+            """\
+def solve(v):
+    start = jnp.sin(v)
+    going = lambda s: ~jnp.allclose(s['now'], s['before'])
+    body = lambda s: {'now': jnp.cos(s['now']), 'before': s['now']}
+    return jax.lax.while_loop(going, body, {'now': start, 'before': start})  # NNX973
+print(solve(x))
+""",
+            """\
+def newton(f, guess, tolerance):
+    def going(state):
+        new, old = state
+        return jnp.linalg.norm(new - old) / jnp.linalg.norm(old) > tolerance
+    body = lambda s: (s[0] - f(s[0]) / jax.grad(f)(s[0]), s[0])
+    return jax.lax.while_loop(going, body, (guess, guess))[0]  # NNX973
+print(newton(lambda v: v**2 - 2.0, jnp.float32(1.0), 1e-5))
+""",
+            """\
+def going(state):
+    return jnp.any(state[0] != state[1])
+v = jnp.zeros(3)
+print(jax.lax.while_loop(going, lambda s: (jnp.cos(s[0]), s[0]), (v, v)))  # NNX973
+""",
+            """\
 # adds ones, many rounds
 def none(v):
     return jax.lax.while_loop(lambda c: c < 0.0, lambda c: c + 1.0, v)  # NNX973
@@ -107,6 +141,47 @@ def climb(v, steps):
         ),
         clean=(
             """\
+def relax(v, tol=1e-6):
+    def going(state):
+        new, old, n = state
+        return ((jnp.max(jnp.abs(new - old)) > tol) & (n < 50)) | (n == 0)
+    body = lambda s: (jnp.cos(s[0]), s[0], s[2] + 1)
+    return jax.lax.while_loop(going, body, (v, v, 0))
+print(relax(x))
+""",
+            """\
+def relax(v, tol=1e-6):
+    going = lambda s: (jnp.max(jnp.abs(s[0] - s[1])) > tol) & (s[2] < 50)
+    body = lambda s: (jnp.cos(s[0]), s[0], s[2] + 1)
+    return jax.lax.while_loop(going, body, (v, v + jnp.inf, 0))
+print(relax(x))
+""",
+            """\
+def relax(v, tol=1e-6):
+    going = lambda s: (jnp.max(jnp.abs(s[0] - s[1])) > tol) & (s[2] < 50)
+    body = lambda s: (jnp.cos(s[0]), s[0], s[2] + 1)
+    return jax.lax.while_loop(going, body, (jnp.cos(v), v, 0))
+print(relax(x))
+""",
+            """\
+def apart(v, limit):
+    going = lambda s: jnp.abs(s[0] - s[1]).max() < limit
+    return jax.lax.while_loop(going, lambda s: (s[0] + 1.0, s[1]), (v, v))
+print(apart(x, 3.0))
+""",
+            """\
+def ratio(v, tol=1e-6):
+    going = lambda s: ~(jnp.abs(s[0] - s[1]) / jnp.abs(s[1]) < tol) & (s[2] < 9)
+    return jax.lax.while_loop(going, lambda s: (jnp.cos(s[0]), s[0], s[2] + 1), (v, v, 0))
+print(ratio(jnp.float32(0.0)))
+""",
+            """\
+def until(v, w, tol=1e-6):
+    going = lambda s: (jnp.abs(s[0] - s[1]).max() > tol) & (s[2] < 9)
+    return jax.lax.while_loop(going, lambda s: (s[0] / 2, s[1], s[2] + 1), (v, w, 0))
+print(until(x, 2 * x))
+""",
+            """\
 # 0-iteration while
 def none(v):
     return jax.lax.while_loop(lambda c: c < 0.0, lambda c: c + 1.0, v)
@@ -155,6 +230,13 @@ print(solve(x))
     ),
     "NNX974": Cases(
         bad=(
+            """\
+def scores(y, wq, wk, heads):
+    b, t, d = y.shape
+    q = (y @ wq).reshape(b, heads, t, d // heads)  # NNX974
+    return jnp.einsum("bhqd,bhkd->bhqk", q, q)
+print(scores(jnp.ones((2, 4, 6)), jnp.ones((6, 6)), jnp.ones((6, 6)), 2).shape)
+""",
             "def turned(x):\n    b, t, c = x.shape\n    return x.reshape(t, b, c)  # NNX974\n",
             """\
 def heads(x, n):
@@ -237,6 +319,12 @@ def attention(q, k, v, heads):
             "print(Attend(nnx.Rngs(0))(jnp.ones((2, 3, 4))).shape)\n",
         ),
         clean=(
+            """\
+def split(y, w, n_heads):
+    batch, length, width = y.shape
+    return (y @ w).reshape(batch, length, n_heads, width // n_heads).transpose(0, 2, 1, 3)
+print(split(jnp.ones((2, 4, 6)), jnp.ones((6, 6)), 2).shape)
+""",
             "def heads(x, n):\n    b, t, d = x.shape\n    return x.reshape(b, t, n, d // n).swapaxes(1, 2)\n",
             "def turned(x):\n    b, t, c = x.shape\n    x = x.transpose(1, 0, 2)\n    return x.reshape(t, b, c)\n",
             "def flat(x):\n    b, t, c = x.shape\n    return x.reshape(b * t, c)\n",
@@ -390,6 +478,13 @@ def attend(q, k, v, mixing):
         bad=(
             """\
 def attend(q, k, v):
+    weights = jax.nn.softmax(q @ k.T / jnp.sqrt(q.shape[-1]), axis=-1)
+    weights = jnp.where(jnp.tril(jnp.ones(weights.shape, bool)), weights, -1e9)  # NNX976
+    return weights @ v
+print(attend(jnp.ones((3, 2)), jnp.ones((3, 2)), jnp.ones((3, 2))))
+""",
+            """\
+def attend(q, k, v):
     scores = q @ k.T / jnp.sqrt(q.shape[-1])
     mask = jnp.triu(jnp.ones_like(scores))
     scores = jnp.where(mask, scores, -1e9)  # NNX976
@@ -461,6 +556,19 @@ def attend(q, k, v, lengths):
             "print(attend(*[jnp.ones((3, 2))] * 3))\n",
         ),
         clean=(
+            """\
+def attend(q, k, v):
+    weights = jax.nn.softmax(q @ k.T / jnp.sqrt(q.shape[-1]), axis=-1)
+    weights = jnp.where(jnp.tril(jnp.ones(weights.shape, bool)), weights, 0.0)
+    return weights @ v
+print(attend(jnp.ones((3, 2)), jnp.ones((3, 2)), jnp.ones((3, 2))))
+""",
+            """\
+def best_allowed(logits, allowed):
+    chances = jax.nn.softmax(logits)
+    return jnp.argmax(jnp.where(allowed, chances, -jnp.inf))
+print(best_allowed(jnp.ones(3), jnp.array([True, False, True])))
+""",
             # a model that reads from right to left
             """\
 def attend_backwards(q, k, v):

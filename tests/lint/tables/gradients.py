@@ -11,6 +11,22 @@ def loss(m, x):
 
 """
 
+_PLACES = """\
+MASK_ID = 4
+def prepare(rng, ids):
+    chosen = rng.random(ids.shape) < 0.15
+    return np.where(chosen, MASK_ID, ids), chosen.astype(np.float32)
+def mlm_loss(model, inputs, targets, weights):
+    ce = optax.softmax_cross_entropy_with_integer_labels(model(inputs), targets)
+    return jnp.sum(ce * weights) / weights.sum()
+@nnx.jit
+def step(model, inputs, targets, weights):
+    return nnx.value_and_grad(mlm_loss)(model, inputs, targets, weights)[0]
+targets = np.ones((2, 3), int)
+inputs, weights = prepare(np.random.default_rng(0), targets)
+step(nnx.Embed(5, 5, rngs=nnx.Rngs(0)), inputs, targets, weights)
+"""
+
 CASES = {
     "NNX789": Cases(
         bad=(
@@ -89,8 +105,44 @@ def loss(logits, labels):
     keep = jnp.not_equal(labels, 0).astype(jnp.float32)
     return jnp.mean(keep * optax.softmax_cross_entropy_with_integer_labels(logits, labels))  # NNX789
 """,
+            # the places are drawn, or told by their token, where the data are made
+            _PLACES.replace("jnp.sum(ce * weights) / weights.sum()", "jnp.mean(ce * weights)  # NNX789"),
+            _PLACES.replace("jnp.sum(ce * weights) / weights.sum()", "(weights * ce).mean()  # NNX789").replace(
+                "rng.random(ids.shape) < 0.15", "jnp.asarray(ids == MASK_ID)"
+            ),
+            # the sum, divided by all of them
+            """\
+def masked_loss(logits, batch):
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch["labels"])
+    mask = (batch["labels"] != 0).astype(jnp.float32)
+    return jnp.sum(losses * mask) / losses.size  # NNX789
+""",
+            """\
+def accuracy(logits, labels, mask):
+    right = (logits.argmax(-1) == labels) * mask
+    return right.sum() / jnp.size(labels)  # NNX789
+print(accuracy(jnp.ones((2, 3, 4)), jnp.ones((2, 3), int), jnp.ones((2, 3))))
+""",
         ),
         clean=(
+            _PLACES,
+            """\
+def accuracy(logits, labels, mask):
+    right = (logits.argmax(-1) == labels) * mask
+    return right.sum() / mask.sum(), right.sum() / len(labels), (logits.argmax(-1) == labels).sum() / labels.size
+print(accuracy(jnp.ones((2, 3, 4)), jnp.ones((2, 3), int), jnp.ones((2, 3))))
+""",
+            # weights of classes, and one of the tasks that share a batch
+            _PLACES.replace("jnp.sum(ce * weights) / weights.sum()", "jnp.mean(ce * weights)").replace(
+                "chosen.astype(np.float32)", "np.ones(5, np.float32)[ids]"
+            ),
+            _PLACES.replace("jnp.sum(ce * weights) / weights.sum()", "jnp.mean(ce * weights)").replace(
+                "rng.random(ids.shape) < 0.15", "ids == 3"
+            ),
+            # the examples of which a model is sure
+            _PLACES.replace("jnp.sum(ce * weights) / weights.sum()", "jnp.mean(ce * weights)").replace(
+                "rng.random(ids.shape) < 0.15", "np.full(ids.shape, 0.9) > 0.8"
+            ),
             """\
 def accuracy(logits, labels, mask):
     right = logits.argmax(-1) == labels
@@ -894,6 +946,13 @@ keep = {path: leaf for path, leaf in flat if not isinstance(leaf, nnx.RngState)}
     "NNX872": Cases(
         bad=(
             """\
+def solve(b, scale=None):
+    if scale is None:
+        return b
+    return jax.lax.while_loop(lambda v: jnp.sum(v) < 10.0, lambda v: v * 2.0, b * scale)  # NNX872
+slope = jax.grad(lambda scale: jnp.sum(solve(jnp.ones(3), scale=scale)))(2.0)
+""",
+            """\
 def descend(operator, b):
     return jax.lax.while_loop(  # NNX872
         lambda v: jnp.sum((operator(v) - b) ** 2) > 1e-8, lambda v: v + 0.3 * (b - operator(v)), b
@@ -946,6 +1005,29 @@ slope = jax.value_and_grad(root)
             "slope = jax.grad(lambda v: jax.lax.while_loop(lambda c: c < 3, lambda c: c + v, 0.0))  # NNX872\n",
         ),
         clean=(
+            """\
+def loop(matrix, b, tol):
+    def going(v):
+        return jnp.linalg.norm(b - matrix @ v) >= tol
+    return jax.lax.while_loop(going, lambda v: v + (b - matrix @ v), jnp.zeros_like(b))
+@jax.custom_vjp
+def solved(matrix, b):
+    return loop(matrix, b, 1e-3)
+def forward(matrix, b):
+    v = loop(matrix, b, 1e-3)
+    return v, (matrix, v)
+def backward(kept, cotangent):
+    matrix, v = kept
+    back = loop(matrix, cotangent, 1e-3)
+    return -jnp.outer(back, v), back
+solved.defvjp(forward, backward)
+def solve(b, matrix=None):
+    b = b - (jnp.eye(3) if matrix is None else matrix) @ jnp.zeros(3)
+    if matrix is None:
+        return loop(jnp.eye(3), b, 1e-3)
+    return solved(matrix, b)
+print(jax.grad(lambda matrix: jnp.sum(solve(jnp.ones(3), matrix=matrix)))(jnp.eye(3)))
+""",
             """\
 def descend(operator, b):
     return jax.lax.while_loop(

@@ -1516,6 +1516,13 @@ print(largest({"a": x, "b": None}))
     ),
     "NNX996": Cases(
         bad=(
+            """\
+@partial(jax.pmap, axis_name="d")
+def centred(x):
+    mean = jax.lax.psum(jnp.mean(x, axis=0), "d")  # NNX996
+    return x - mean
+print(centred(jnp.ones((1, 4, 3))))
+""",
             "def local(w, v, y):\n    return jax.lax.psum(jnp.mean((v @ w - y) ** 2), 'data')  # NNX996\n"
             "print(jax.vmap(local, (None, 0, 0), axis_name='data')(x, jnp.ones((4, 2, 3)), jnp.ones((4, 2))))\n",
             "@partial(jax.pmap, axis_name='batch')\ndef step(w, v):\n"
@@ -1538,6 +1545,20 @@ print(largest({"a": x, "b": None}))
             'each = jax.pmap(step, axis_name="dp")\n',
         ),
         clean=(
+            """\
+@partial(jax.pmap, axis_name="d")
+def centred(x):
+    total = jax.lax.psum(jnp.sum(x, axis=0), "d")
+    return x - total
+print(centred(jnp.ones((1, 4, 3))))
+""",
+            """\
+@partial(jax.pmap, axis_name="d")
+def total_of_means(x):
+    means = jax.lax.psum(jnp.mean(x, axis=0), "d")
+    return means * 2
+print(total_of_means(jnp.ones((1, 4, 3))))
+""",
             "def local(w, v, y):\n    return jax.lax.pmean(jnp.mean((v @ w - y) ** 2), 'data')\n"
             "print(jax.vmap(local, (None, 0, 0), axis_name='data')(x, jnp.ones((4, 2, 3)), jnp.ones((4, 2))))\n",
             "def local(v):\n    return jax.lax.psum(jnp.mean(v), 'data') / jax.lax.psum(1, 'data')\n"

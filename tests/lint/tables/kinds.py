@@ -108,8 +108,24 @@ def encode(convs, v):
         v = nnx.max_pool(nnx.relu(conv(v)), (2, 2))  # NNX874
     return v
 """,
+            # the decay of the weights in the place of b1
+            """\
+LEARNING_RATE, WEIGHT_DECAY = 1e-3, 1e-4
+tx = optax.adamw(LEARNING_RATE, WEIGHT_DECAY)  # NNX874
+""",
+            """\
+def make(lr, weight_decay):
+    return optax.chain(optax.clip_by_global_norm(1.0), optax.lion(lr, weight_decay))  # NNX874
+""",
+            "tx = optax.adam(optax.cosine_decay_schedule(1e-3, 100), 0.01)  # NNX874\n",
         ),
         clean=(
+            # averages over two gradients, over none, and by their names
+            """\
+b1, WEIGHT_DECAY, momentum = 0.9, 1e-4, 0.9
+made = [optax.adam(1e-3, 0.5, 0.9), optax.adam(1e-3, 0.0), optax.adamw(1e-3, b1, 0.999), optax.adamw(1e-3, momentum)]
+made += [optax.adamw(1e-3, weight_decay=WEIGHT_DECAY), optax.sgd(1e-3, 0.05), optax.rmsprop(1e-3, 0.1)]
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):

@@ -22,6 +22,80 @@ _FORWARD = (
 )
 _ORBAX = "import os\nimport tempfile\nimport orbax.checkpoint as ocp\nroot = tempfile.mkdtemp()\n"
 
+# a training that begins where the last checkpoint ends
+_RESUMED = (
+    _ORBAX
+    + """\
+@nnx.jit
+def fit(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: (m(v) ** 2).mean())(net))
+def run(folder, steps):
+    manager = ocp.CheckpointManager(folder)
+    net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    opt = nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)
+    start = manager.latest_step()
+    if start is not None:
+        nnx.update((net, opt), manager.restore(start, args=ocp.args.StandardRestore(nnx.state((net, opt)))))
+    fit_once = nnx.cached_partial(fit, net, opt)
+    for step in range(start or 0, steps):
+        fit_once(x)
+    manager.save(steps, args=ocp.args.StandardSave(nnx.state((net, opt))))
+    manager.wait_until_finished()
+    return opt.step[...]
+run(os.path.join(root, "run"), 1)
+run(os.path.join(root, "run"), 2)
+"""
+)
+_ALONE = _RESUMED.replace("(net, opt), manager", "net, manager").replace("nnx.state((net, opt))", "nnx.state(net)")
+_ALONE_MARKED = _ALONE.replace(
+    "    manager.save(steps, args=ocp.args.StandardSave(nnx.state(net)))\n",
+    "    manager.save(steps, args=ocp.args.StandardSave(nnx.state(net)))  # NNX678\n",
+)
+
+# an average of the weights of a model with statistics
+_FOLLOWING = """\
+class Normed(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.fc(v))
+def follow(ema, net):
+    old, new = nnx.state(ema, nnx.Param), nnx.state(net, nnx.Param)
+    nnx.update(ema, jax.tree.map(lambda e, p: 0.9 * e + 0.1 * p, old, new))
+@nnx.jit
+def fit(net, ema, opt, v):
+    opt.update(net, nnx.grad(lambda m: (m(v) ** 2).mean())(net))
+    follow(ema, net)
+    nnx.update(ema, nnx.state(net, nnx.BatchStat))
+def main(v):
+    net = Normed(nnx.Rngs(0))
+    ema = nnx.clone(net)
+    fit(net, ema, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param), v)
+    ema.eval()
+    return ema(v)
+print(main(jnp.ones((2, 3))))
+"""
+_BEHIND = _FOLLOWING.replace("    nnx.update(ema, nnx.state(net, nnx.BatchStat))\n", "")
+_BEHIND_MARKED = _BEHIND.replace("0.1 * p, old, new))", "0.1 * p, old, new))  # NNX679")
+
+# weights that come from PyTorch
+_PORTED = """\
+class Square(nnx.Module):
+    def __init__(self, rngs):
+        self.fc1 = nnx.Linear(3, 3, rngs=rngs)
+        self.fc2 = nnx.Linear(3, 3, rngs=rngs)
+class Weight:
+    def numpy(self):
+        return np.eye(3)
+def port(state_dict):
+    net = Square(nnx.Rngs(0))
+    net.fc1.kernel[...] = state_dict["fc1.weight"].numpy().T
+    net.fc2.kernel[...] = state_dict["fc2.weight"].numpy().T
+    return net
+port({"fc1.weight": Weight(), "fc2.weight": Weight()})
+"""
+
 _LINEN = "from flax import linen as nn\n"
 
 _DECODER = """\
@@ -1306,6 +1380,177 @@ other.fc = nnx.LoRA(3, 2, 3, base_module=other.fc, rngs=nnx.Rngs(0))
             """\
 low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
 other = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
+""",
+        ),
+    ),
+    "NNX678": Cases(
+        bad=(
+            _ALONE_MARKED,
+            _ALONE_MARKED.replace("        fit_once(x)\n", "        fit(net, opt, x)  # NNX901\n"),
+            # a schedule, and plain gradients; beside the step that was reached
+            _ALONE.replace("optax.adam(0.1)", "optax.sgd(optax.linear_schedule(0.1, 0.0, 10))").replace(
+                "    manager.save(steps, args=ocp.args.StandardSave(nnx.state(net)))\n",
+                """\
+    state = nnx.to_pure_dict(nnx.state(net))  # NNX678
+    manager.save(steps, args=ocp.args.PyTreeSave({"model": state, "step": steps}))
+""",
+            ),
+            # a trainer, whose methods save and restore
+            _ORBAX
+            + """\
+from tqdm import tqdm
+class Trainer:
+    def __init__(self, folder):
+        self.manager = ocp.CheckpointManager(folder)
+        self.net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+        self.opt = nnx.Optimizer(self.net, optax.adamw(0.1), wrt=nnx.Param)
+    def save(self, step):
+        _, state = nnx.split(self.net)  # NNX678
+        self.manager.save(step, args=ocp.args.Composite(state=ocp.args.StandardSave(state)))
+    def resume(self):
+        step = self.manager.latest_step()
+        if step is None:
+            return 0
+        wanted = ocp.args.Composite(state=ocp.args.StandardRestore(nnx.state(self.net)))
+        nnx.update(self.net, self.manager.restore(step, args=wanted)["state"])
+        return step + 1
+    def train(self, steps):
+        first = self.resume()
+        for step in tqdm(range(first, steps)):
+            self.opt.update(self.net, nnx.grad(lambda m: (m(x) ** 2).mean())(self.net))  # NNX904
+        self.save(steps)
+Trainer(os.path.join(root, "run")).train(1)
+""",
+        ),
+        clean=(
+            _RESUMED,
+            # nothing to keep but the weights
+            _ALONE.replace("optax.adam(0.1)", "optax.sgd(0.1)"),
+            # both, each under a name of its own
+            _RESUMED.replace(
+                "ocp.args.StandardSave(nnx.state((net, opt)))",
+                "ocp.args.Composite(net=ocp.args.StandardSave(nnx.state(net)), "
+                "opt=ocp.args.StandardSave(nnx.state(opt)))",
+            ).replace(
+                """\
+        nnx.update((net, opt), manager.restore(start, args=ocp.args.StandardRestore(nnx.state((net, opt)))))
+""",
+                """\
+        asked = ocp.args.Composite(
+            net=ocp.args.StandardRestore(nnx.state(net)), opt=ocp.args.StandardRestore(nnx.state(opt))
+        )
+        found = manager.restore(start, args=asked)
+        nnx.update(net, found["net"])
+        nnx.update(opt, found["opt"])
+""",
+            ),
+            # what is restored is looked at, and not trained further
+            _ALONE.replace("    for step in range(start or 0, steps):\n        fit_once(x)\n", "    fit_once(x)\n"),
+            # the state of the optimizer is kept by a function
+            _RESUMED.replace("nnx.state((net, opt))", "kept(net, opt)").replace(
+                "@nnx.jit\n", "def kept(*objects):\n    return nnx.state(objects)\n@nnx.jit\n"
+            ),
+        ),
+    ),
+    "NNX679": Cases(
+        bad=(
+            _BEHIND_MARKED,
+            # by optax, where the model is trained
+            _BEHIND.replace(
+                "    nnx.update(ema, jax.tree.map(lambda e, p: 0.9 * e + 0.1 * p, old, new))",
+                "    nnx.update(ema, optax.incremental_update(new, old, 0.1))  # NNX679",
+            ),
+            # attributes of a trainer
+            _BEHIND_MARKED[: _BEHIND_MARKED.index("@nnx.jit")]
+            + """\
+class Trainer:
+    def __init__(self):
+        self.net = Normed(nnx.Rngs(0))
+        self.ema = nnx.clone(self.net)
+        self.opt = nnx.Optimizer(self.net, optax.sgd(0.1), wrt=nnx.Param)
+    def step(self, v):
+        self.opt.update(self.net, nnx.grad(lambda m: (m(v) ** 2).mean())(self.net))
+        follow(self.ema, self.net)
+    def evaluate(self, v):
+        self.ema.eval()
+        return self.ema(v)
+trainer = Trainer()
+trainer.step(jnp.ones((2, 3)))
+print(trainer.evaluate(jnp.ones((2, 3))))
+""",
+        ),
+        clean=(
+            _FOLLOWING,
+            # nothing that has statistics
+            _BEHIND.replace("nnx.BatchNorm", "nnx.LayerNorm"),
+            # a teacher that sees the batches in training mode, and has statistics of its own
+            _BEHIND.replace("    follow(ema, net)\n", "    follow(ema, net)\n    ema(v)\n"),
+            # the average evaluates by the batch, as in training
+            _BEHIND.replace("    ema.eval()\n", "    net.eval()\n    net(v)\n"),
+            # what is no parameter is copied before the evaluation
+            _BEHIND.replace(
+                "    ema.eval()\n",
+                "    _, _, rest = nnx.split(net, nnx.Param, ...)\n    nnx.update(ema, rest)\n    ema.eval()\n",
+            ),
+        ),
+    ),
+    "NNX680": Cases(
+        bad=(
+            _PORTED.replace('["fc2.weight"].numpy().T', '["fc2.weight"].numpy()  # NNX680'),
+            # the layers are in sight
+            _PORTED.replace('["fc1.weight"].numpy().T', '["fc1.weight"].numpy()  # NNX680').replace(
+                '["fc2.weight"].numpy().T', '["fc2.weight"].numpy()  # NNX680'
+            ),
+            # names that are put together, in a dict
+            """\
+def convert(state_dict, depth):
+    params = {}
+    for i in range(depth):
+        params[f"blocks_{i}.fc1.kernel"] = np.transpose(state_dict[f"blocks.{i}.fc1.weight"])
+        params[f"blocks_{i}.fc2.kernel"] = np.asarray(state_dict[f"blocks.{i}.fc2.weight"])  # NNX680
+    return params
+""",
+            # modules of PyTorch
+            """\
+def port(net, torch_net):
+    net["conv"]["kernel"] = jnp.asarray(torch_net.conv.weight.detach().numpy()).transpose(2, 3, 1, 0)
+    net["fc"]["kernel"] = jnp.asarray(torch_net.fc.weight.detach().cpu().numpy())  # NNX680
+""",
+        ),
+        clean=(
+            _PORTED,
+            # all kernels are turned around afterwards
+            _PORTED.replace('"].numpy().T', '"].numpy()').replace(
+                "    return net\n",
+                "    for layer in (net.fc1, net.fc2):\n"
+                "        layer.kernel[...] = layer.kernel[...].T\n    return net\n",
+            ),
+            # weights that are stored as Flax has them, in the file and in layers of others
+            """\
+def convert(state_dict):
+    return_value = {}
+    return_value["attn.kernel"] = state_dict["attn.c_attn.weight"]
+    return_value["fc.kernel"] = state_dict["fc.weight"].T
+    return_value["norm.scale"] = state_dict["norm.weight"]
+    return return_value
+print(convert({"attn.c_attn.weight": x, "fc.weight": x, "norm.weight": x}))
+""",
+            # a weight of something that nobody knows, beside none that is turned around
+            """\
+def copied(target, state_dict):
+    target["fc"] = {}
+    target["fc"]["kernel"] = state_dict["fc.weight"]
+copied({}, {"fc.weight": x})
+""",
+            # turned around where it is read
+            """\
+def port(net, state_dict):
+    def turned(name):
+        return np.asarray(state_dict[name]).T
+    net["fc1.kernel"] = turned("fc1.weight")
+    net["fc2.kernel"] = np.asarray(state_dict["fc2.weight"]).T
+    return net
+print(port({}, {"fc1.weight": x, "fc2.weight": x}))
 """,
         ),
     ),

@@ -49,6 +49,34 @@ def decays(params):
 tx = optax.masked(optax.add_decayed_weights(0.1), decays)
 tx.init({"fc": {"kernel": x, "bias": x}})
 """
+_SPARED = _DECAYED.replace(
+    "def decays(",
+    """\
+def spared(path):
+    name = jax.tree_util.keystr(path)
+    return "bias" in name or "scale" in name
+def decays(""",
+).replace(
+    "jax.tree.map(lambda p: p.ndim > 1, params)",
+    "jax.tree_util.tree_map_with_path(lambda path, p: not spared(path), params)",
+)
+_EARLY = _DECAYED.replace(
+    "def decays(",
+    """\
+def chosen(path, p):
+    name = jax.tree_util.keystr(path)
+    if "bias" in name or "scale" in name:
+        return False
+    return p.ndim > 1
+def decays(""",
+).replace("jax.tree.map(lambda p: p.ndim > 1, params)", "jax.tree_util.tree_map_with_path(chosen, params)")
+_NCE = """\
+def nce(a, b, temperature=0.07):
+    logits = a @ b.T / temperature
+    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.arange(len(a))).mean()
+rows = jnp.eye(3)
+print(nce(rows, rows))
+"""
 _MARK = "mask=decays)  # NNX924"
 _CODED = """\
 def loss_fn(recon, v, mu, logvar, beta):
@@ -254,6 +282,12 @@ def targets(target, rewards, next_states, dones, gamma=0.99):
 print(targets(model, jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2)))
 """,
             """\
+def targets(target, batch, gamma=0.99):
+    one = batch["rewards"][:, 0] + gamma * jnp.max(target(batch["next_states"]))  # NNX961
+    return one, batch["rewards"] + gamma * jnp.max(target(batch["next_states"]))  # NNX961
+print(targets(model, dict(rewards=jnp.ones((2, 1)), next_states=jnp.ones((2, 3)))))
+""",
+            """\
 def loss(q, later, s, a, r, gamma):
     y = r + gamma * later.max()  # NNX961
     chosen = jnp.sum(q(s) * jax.nn.one_hot(a, 3), axis=-1)
@@ -363,10 +397,33 @@ def learn(table, state, action, reward, following, rate=0.1, gamma=0.9):
     return table.at[state, action].add(rate * (goal - table[state, action]))
 print(learn(jnp.zeros((4, 2)), 0, 1, 1.0, 2))
 """,
+            """\
+def learn(table, state, action, rewards, following, rate=0.1, gamma=0.9):
+    goal = gamma * jnp.max(table[following]) + rewards
+    return table.at[state, action].add(rate * (goal - table[state, action]))
+print(learn(jnp.zeros((4, 2)), 0, 1, 1.0, 2))
+""",
+            """\
+def errors(net, target, trajectory, gamma=0.9):
+    found, rewards, masks = [], trajectory["rewards"], trajectory["masks"]
+    for t in range(2):
+        later = target(trajectory["next_observations"][t][None])
+        goal = rewards[t] + later.min() * gamma * masks[t]
+        found.append(((net(trajectory["observations"][t][None]) - goal) ** 2).mean())
+    return found
+rows = jnp.ones((2, 3))
+path = dict(observations=rows, next_observations=rows, rewards=jnp.ones(2), masks=jnp.ones(2))
+print(errors(model, model, path))
+""",
         ),
     ),
     "NNX962": Cases(
         bad=(
+            _NCE.replace("b.T / temperature", "b.T * temperature  # NNX962"),
+            # the number is what the calls give
+            _NCE.replace("b.T / temperature", "b.T * temperature  # NNX962")
+            .replace("=0.07", "")
+            .replace("nce(rows, rows)", "nce(rows, rows, 0.1)"),
             """\
 def one(logits, key, temperature):
     logits *= temperature  # NNX962
@@ -419,6 +476,12 @@ print(Policy(0.5, nnx.Rngs(0)).act(x, key))
 """,
         ),
         clean=(
+            _NCE,
+            # a factor that grows, and one of which nothing is known
+            _NCE.replace("b.T / temperature", "b.T * temperature").replace("=0.07", "=20.0"),
+            _NCE.replace("b.T / temperature", "b.T * temperature").replace(
+                "nce(rows, rows)", "nce(rows, rows, float(np.exp(2.0)))"
+            ),
             """\
 def one(logits, key, temperature):
     logits /= temperature
@@ -741,6 +804,24 @@ print(advantages(x, x, x, jnp.zeros(3), 0.9, 0.8))
     "NNX931": Cases(
         bad=(
             """\
+def rewards_to_go(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    _, sums = jax.lax.scan(body, 0.0, rewards[::-1])  # NNX931
+    return sums
+""",
+            """\
+def gae(rewards, values, gamma, lam):
+    def body(advantage, step):
+        reward, value, following = step
+        advantage = reward + gamma * following - value + gamma * lam * advantage
+        return advantage, advantage
+    steps = (jnp.flip(rewards), jnp.flip(values[:-1]), jnp.flip(values[1:]))
+    _, advantages = jax.lax.scan(body, 0.0, steps)  # NNX931
+    return advantages, advantages + values[:-1]
+""",
+            """\
 def step(running, r):
     running = r + 0.9 * running
     return running, running
@@ -853,6 +934,34 @@ class Agent:
             "print(rewards_to_go(np.ones(3)))\n",
         ),
         clean=(
+            """\
+def rewards_to_go(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    _, sums = jax.lax.scan(body, 0.0, rewards[::-1])
+    return sums[::-1]
+print(rewards_to_go(x, 0.9))
+""",
+            """\
+def rewards_to_go(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    return jax.lax.scan(body, 0.0, rewards[::-1])[1]
+def told(rewards):
+    return rewards_to_go(rewards, 0.9)[::-1]
+print(told(x))
+""",
+            """\
+def discounted_return(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    whole, _ = jax.lax.scan(body, 0.0, rewards[::-1])
+    return whole
+print(discounted_return(x, 0.9))
+""",
             """\
 def step(running, r):
     running = r + 0.9 * running
@@ -1529,9 +1638,17 @@ tx = optax.adamw(0.1, weight_decay=0.1, mask=decaying)  # NNX924
             '    return "bias" in name or "norm" in name\n'
             "mask = partial(jax.tree_util.tree_map_with_path, wants_decay)\n"
             "tx = optax.lamb(1e-3, weight_decay=0.05, mask=mask)  # NNX924\n",
+            # a function says what is spared, and its answer is not turned around
+            _SPARED.replace("not spared(path)", "spared(path)").replace("mask=decays)", _MARK),
+            # answers that are given early
+            _EARLY.replace("return False", "return True").replace("p.ndim > 1", "False").replace("mask=decays)", _MARK),
         ),
         clean=(
             _DECAYED,
+            _SPARED,
+            _EARLY,
+            # what another function says of the sizes is not known
+            _SPARED.replace('"bias" in name or "scale" in name', "len(name) > 40"),
             _DECAYED.replace("p.ndim > 1", "not p.ndim <= 1"),
             _BY_NAME,
             _OF_DICT,

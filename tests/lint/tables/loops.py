@@ -927,6 +927,21 @@ y = g(x, b=1.0)  # NNX867
         ),
         clean=(
             """\
+class Images:
+    def __init__(self, data):
+        self.data = dict(data)
+    def append(self, order, parity, block):
+        self.data[(order, parity)] = block
+    def items(self):
+        return self.data.items()
+mapped = jax.vmap(lambda scale, block, parity: block * scale + parity, in_axes=(None, 0, None))
+images = Images({})
+for parity in [0, 1]:
+    images.append(1, parity, jnp.ones((3, 2)))
+for (order, parity), block in images.items():
+    print(mapped(2, block, parity))
+""",
+            """\
 def g(v):
     return v * 3
 try:

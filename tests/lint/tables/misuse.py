@@ -56,6 +56,26 @@ def prepare(rng, images):
 print(prepare(key, jnp.arange(18.0).reshape(2, 3, 3)).shape)
 """
 
+_MERGED = "    copied = nnx.merge(graphdef, state)\n    copied.eval()\n    return copied(v)\n"
+_TAKEN_APART = """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+def evaluate(graphdef, state, v):
+    return nnx.merge(graphdef, state)(v)
+def main(v):
+    net = Net(nnx.Rngs(0))
+    graphdef, state = nnx.split(net)
+    net.eval()
+    copied = nnx.merge(graphdef, state)
+    copied.eval()
+    return copied(v)
+print(main(x))
+"""
+
 CASES = {
     "NNX836": Cases(
         bad=(
@@ -2135,6 +2155,12 @@ def total(v):
     "NNX869": Cases(
         bad=(
             """\
+def drawn(key, logits, temperature):
+    chances = jax.nn.softmax(logits) / temperature
+    return jax.random.categorical(key, chances)  # NNX869
+print(drawn(key, x, 0.7))
+""",
+            """\
 class Decoder(nnx.Module):
     def __init__(self, rngs):
         self.out = nnx.Linear(3, 3, rngs=rngs)
@@ -2266,6 +2292,11 @@ loss(Net(nnx.Rngs(0)), x)
 """,
         ),
         clean=(
+            """\
+def drawn(key, logits, temperature):
+    return jax.random.categorical(key, logits / temperature)
+print(drawn(key, x, 0.7))
+""",
             """\
 class Two(nnx.Module):
     def __init__(self, rngs):
@@ -2921,6 +2952,12 @@ y = follow(x, tracker.init(x))
     ),
     "NNX743": Cases(
         bad=(
+            _TAKEN_APART.replace("    copied.eval()\n", "").replace("nnx.split(net)", "nnx.split(net)  # NNX743"),
+            # by a function that evaluates
+            _TAKEN_APART.replace("nnx.split(net)", "nnx.split(net)  # NNX743").replace(
+                _MERGED,
+                "    return evaluate(graphdef, state, v)\n",
+            ),
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
@@ -3038,6 +3075,24 @@ print(fast(x))
 """,
         ),
         clean=(
+            # the mode is set before, again, or of what is merged
+            _TAKEN_APART,
+            _TAKEN_APART.replace("    copied.eval()\n", "")
+            .replace("    net.eval()\n", "")
+            .replace("    graphdef, state", "    net.eval()\n    graphdef, state"),
+            _TAKEN_APART.replace("nnx.merge(graphdef, state)\n", "net\n"),
+            # the function sets it; training goes on behind an evaluation
+            _TAKEN_APART.replace(
+                _MERGED,
+                "    return evaluate(graphdef, state, v)\n",
+            ).replace(
+                "    return nnx.merge(graphdef, state)(v)\n",
+                "    net = nnx.merge(graphdef, state)\n    net.eval()\n    return net(v)\n",
+            ),
+            _TAKEN_APART.replace(
+                _MERGED,
+                "    first = net(v)\n    return first, train(graphdef, state, v)\n",
+            ).replace("def evaluate", "def train"),
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):

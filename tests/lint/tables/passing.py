@@ -37,6 +37,27 @@ gradient = jax.grad(lambda w, v: jnp.sum((w * v) ** 2))
 total = jnp.zeros(3)
 """
 
+_DENSE = """\
+from flax import linen as nn
+class Dense(nn.Module):
+    width: int
+    scale: float | None = None
+    rate: float | None = None
+    @nn.compact
+    def __call__(self, v, training: bool = False):
+        v = nn.Dense(self.width)(v)
+        if self.rate is not None:
+            v = nn.Dropout(self.rate)(v, deterministic=not training)
+        return v
+class Value(nn.Module):
+    @nn.compact
+    def __call__(self, v, training: bool = False):
+        h = Dense(4, rate=0.1)(v, training=training)
+        head = Dense(1{})
+        return head(h)  # NNX665
+"""
+_SHOWN = "print(jax.tree.leaves(Value().init(key, x))[0].shape)\n"
+
 CASES = {
     "NNX663": Cases(
         bad=(
@@ -117,6 +138,9 @@ print(f({"w": x}))
     ),
     "NNX665": Cases(
         bad=(
+            _DENSE.format(", rate=0.5") + "    # with dropout\n",
+            _DENSE.format(", None, 0.5") + "    # with dropout\n",
+            _DENSE.format("").replace("None = None", "None = 0.1") + "    # with dropout\n",
             _PART
             + """\
     def score(self, v, val, train: bool = True):
@@ -227,6 +251,15 @@ print(Whole(nnx.Rngs(0))(x).shape)
         return jnp.argmax(logits) if deterministic else jax.random.categorical(jax.random.key(1), logits)
 print(Whole(nnx.Rngs(0)).act(x))
 """,
+            # a part without dropout
+            _DENSE.format("").replace("  # NNX665", "") + _SHOWN,
+            _DENSE.format("").replace("self.rate is not None", "self.rate").replace("  # NNX665", "") + _SHOWN,
+            _DENSE.format(", rate=0.5").replace("head(h)  # NNX665", "head(h, training=training)") + _SHOWN,
+            _DENSE.format("")
+            .replace("float | None = None", "float = 0.0")
+            .replace("self.rate is not None", "self.rate > 0.0")
+            .replace("  # NNX665", "")
+            + _SHOWN,
             _PART
             + """\
     def __call__(self, v, **options):

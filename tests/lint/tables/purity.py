@@ -598,6 +598,21 @@ def f(x):
         ),
         clean=(
             """\
+import warnings
+def as_bool(predicate):
+    try:
+        return bool(predicate)
+    except jax.errors.ConcretizationTypeError:
+        return None
+@jax.jit
+def scaled(v):
+    radius = jnp.max(v)
+    if as_bool(radius > 0.1):
+        warnings.warn(f"a radius of {radius:.1f} is large")
+    return v / radius
+print(scaled(x + 1.0))
+""",
+            """\
 @jax.jit
 def f(v, w):
     print("Running f():")
@@ -1980,6 +1995,34 @@ print(mean(rows))
 """,
         ),
         clean=(
+            """\
+neighbours = jnp.arange(3)
+@jax.jit
+def energy(v):
+    renewed = neighbours.at[0].set(1)
+    return jnp.sum(v)
+print(energy(x))
+neighbours = neighbours + 1
+print(energy(x))
+""",
+            """\
+class Variables:
+    def __init__(self, force, mass):
+        self.force = force
+        self.mass = mass
+    def __iadd__(self, other):
+        self.force += other.force
+        return self
+def residual(variables, v):
+    return v * variables.force
+def solve(variables, v):
+    return jax.jit(lambda w: residual(variables, w))(v)
+one = Variables(2.0, 1.0)
+total = Variables(0.0, 0.0)
+for _ in range(2):
+    print(solve(one, x))
+    total += one
+""",
             """\
 def fly(v, count):
     @jax.jit

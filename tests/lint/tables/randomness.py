@@ -71,6 +71,16 @@ for batch in batches:
     print(predict(noisy, batch, True, key))
 """
 
+_RENDERED = """\
+def render(draw, key, v):
+    _, one, two = jax.random.split(key, 3)
+    return draw(one, two, v)
+def rendered(config, draw, key, rows):
+    config["randomized"] = {}
+    shown = []
+    for v in rows:
+"""
+
 CASES = {
     "NNX773": Cases(
         bad=(
@@ -153,6 +163,28 @@ for i, rate in enumerate([0.1, 0.2]):
     ),
     "NNX830": Cases(
         bad=(
+            """\
+one, two = jax.random.split(key)
+v = jax.random.normal(one, (3,))
+print(v)
+def loss(w):
+    return jnp.sum((w - v) ** 2)
+noise = jax.random.normal(one, (3,))  # NNX830
+print(loss(noise))
+""",
+            """\
+def sampled(key, steps):
+    found = []
+    for _ in range(steps):
+        _, key = jax.random.split(key)
+        found.append(jax.random.normal(key, (2,)))
+        _, key = jax.random.split(key)  # NNX830
+        found.append(jax.random.uniform(key, (2,)))
+    return found
+print(sampled(jax.random.key(0), 2))
+""",
+            _RENDERED.format("True") + "        shown.append(render(draw, key, v))  # NNX830\n    return shown\n",
+            _RENDERED.format("None") + "        shown.append(render(draw, key, v))  # NNX830\n    return shown\n",
             _POLICY.replace("self.layer(x)", "self.layer(x) + jax.random.normal(key, (3,))")
             .replace("state = jax.vmap(policy)(jax.random.split(first, 4), state)", "state = state + 1.0")
             .replace("state**2)", "state**2) + jnp.sum(policy(first, state))")
@@ -643,6 +675,40 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+one, two = jax.random.split(key)
+v = jax.random.normal(one)
+w = jax.random.normal(two)
+print(v, w)
+again = jax.random.normal(one)
+once_more = jax.random.normal(two)
+print(again, once_more)
+def loss(v):
+    return v**2
+class Net(nnx.Module):
+    def __call__(self, w):
+        return 2.0 * w
+print(loss(1.0), Net()(x))
+""",
+            """\
+import sys
+def main():
+    key = jax.random.key(0)
+    print(jax.random.normal(key, (2,)))
+    sys.exit(0)
+    print(jax.random.normal(key, (2,)))
+try:
+    main()
+except SystemExit as ended:
+    print(ended.code)
+""",
+            # an option by which nothing is drawn
+            _RENDERED.format("False") + "        shown.append(render(draw, key, v))\n    return shown\n"
+            "print(rendered(dict(randomized=True), lambda one, two, v: v * 2, key, [x, x]))\n",
+            _RENDERED.format("True")
+            + "        key, used = jax.random.split(key)\n        shown.append(render(draw, used, v))\n"
+            "    return shown\n"
+            "print(rendered({}, lambda one, two, v: v + jax.random.normal(one, v.shape), key, [x, x]))\n",
             _POLICY,
             _BOUNDS,
             _CALIBRATED,
@@ -2212,6 +2278,29 @@ print(noisy({"a": x, "b": x}, key))
     "NNX970": Cases(
         bad=(
             """\
+def step(w, batch, noise_key):
+    return w - 0.1 * (batch + jax.random.normal(noise_key, w.shape))
+def train(w):
+    for epoch in range(3):
+        for i, batch in enumerate(batches):
+            w = step(w, batch, jax.random.fold_in(key, i))  # NNX970
+    return w
+print(train(x))
+""",
+            """\
+def step(w, batch, noise_key):
+    return w - 0.1 * (batch + jax.random.normal(noise_key, w.shape)), 0.0
+def train(w, dropout_key, n):
+    epoch = 0
+    while epoch < 3:
+        for number in range(n):
+            noise_key = jax.random.fold_in(dropout_key, number)  # NNX970
+            w, loss = step(w, batches[number], noise_key)
+        epoch += 1
+    return w
+print(train(x, key, 2))
+""",
+            """\
 class Net(nnx.Module):
     def __init__(self, rngs):
         self.fc = nnx.Linear(3, 3, rngs=rngs)
@@ -2337,6 +2426,63 @@ for step in range(3):
             "    return params\n",
         ),
         clean=(
+            """\
+def step(w, batch, noise_key):
+    return w - 0.1 * (batch + jax.random.normal(noise_key, w.shape))
+def train(w):
+    for epoch in range(3):
+        epoch_key = jax.random.fold_in(key, epoch)
+        for i, batch in enumerate(batches):
+            w = step(w, batch, jax.random.fold_in(epoch_key, i))
+    return w
+print(train(x))
+""",
+            """\
+def step(w, batch, noise_key):
+    return w - 0.1 * (batch + jax.random.normal(noise_key, w.shape))
+def train(w):
+    for epoch in range(3):
+        for i, batch in enumerate(batches):
+            w = step(w, batch, jax.random.fold_in(key, epoch * len(batches) + i))
+    return w
+print(train(x))
+""",
+            """\
+def step(w, batch, noise_key):
+    return w - 0.1 * (batch + jax.random.normal(noise_key, w.shape))
+def compare(rates):
+    found = []
+    for rate in rates:
+        w = jnp.full(3, rate)
+        for i, batch in enumerate(batches):
+            w = step(w, batch, jax.random.fold_in(key, i))
+        found.append(w)
+    return found
+print(compare([0.1, 0.2]))
+""",
+            """\
+def step(w, batch, noise_key):
+    return w - 0.1 * (batch + jax.random.normal(noise_key, w.shape))
+def train(w):
+    count = 0
+    for epoch in range(3):
+        for batch in batches:
+            w = step(w, batch, jax.random.fold_in(key, count))
+            count += 1
+    return w
+print(train(x))
+""",
+            """\
+def noisy(w, batch, noise_key):
+    return (w * batch + jax.random.normal(noise_key, w.shape)).sum()
+def watch(w):
+    for epoch in range(3):
+        for i, batch in enumerate(batches):
+            print(noisy(w, batch, jax.random.fold_in(key, i)))
+        w = 0.9 * w
+    return w
+print(watch(x))
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
@@ -2503,6 +2649,23 @@ slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
     "NNX971": Cases(
         bad=(
             """\
+def batches_of(images, labels, size, key):
+    order = jax.random.permutation(key, len(images))
+    for start in range(0, len(images), size):
+        yield images[order[start : start + size]], labels[start : start + size]  # NNX971
+print([b for _, b in batches_of(jnp.arange(8), jnp.arange(8), 4, key)])
+""",
+            """\
+def epoch(train_x, train_y, size):
+    order = np.random.permutation(len(train_x))
+    for start in range(0, len(train_x), size):
+        rows = order[start : start + size]
+        inputs = train_x[rows]
+        targets = train_y[start : start + size]  # NNX971
+        print(inputs, targets)
+epoch(np.arange(8), np.arange(8), 4)
+""",
+            """\
 def joined(k, x, y):
     first, second = jax.random.split(k)
     i = jax.random.permutation(first, x.shape[0])
@@ -2662,6 +2825,29 @@ xs, ys = shuffled(points, 3.0 * points, key)
 """,
         ),
         clean=(
+            """\
+def batches_of(images, labels, size, key):
+    order = jax.random.permutation(key, len(images))
+    for start in range(0, len(images), size):
+        rows = order[start : start + size]
+        yield images[rows], labels[rows]
+print([b for _, b in batches_of(jnp.arange(8), jnp.arange(8), 4, key)])
+""",
+            """\
+def batches_of(images, labels, size, key):
+    order = jax.random.permutation(key, len(images))
+    labels = labels[order]
+    for start in range(0, len(images), size):
+        yield images[order[start : start + size]], labels[start : start + size]
+print([b for _, b in batches_of(jnp.arange(8), jnp.arange(8), 4, key)])
+""",
+            """\
+def batches_of(images, kinds, size, key):
+    order = jax.random.permutation(key, len(images))
+    for start in range(0, len(images), size):
+        yield images[order[start : start + size]], kinds[start : start + size]
+print([b for _, b in batches_of(jnp.arange(8), jnp.arange(8), 4, key)])
+""",
             """\
 def mixed(k, x, y):
     first, second = jax.random.split(k)

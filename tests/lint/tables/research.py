@@ -82,6 +82,11 @@ CASES: dict[str, Cases] = {
     "NNX800": Cases(
         bad=(
             """\
+def accuracy(w, x, y):
+    return jnp.mean(jnp.argmax(x @ w, axis=-1) == jnp.argmax(y))  # NNX800
+print(accuracy(jnp.ones((3, 2)), jnp.ones((4, 3)), jax.nn.one_hot(jnp.zeros(4), 2)))
+""",
+            """\
 @jax.jit
 def accuracy(logits, label):
     return jnp.mean(jnp.argmax(logits) == label)  # NNX800
@@ -270,6 +275,11 @@ def run(batch):
             "print(((one(data) - Returns(0.9).of(goal)) ** 2).mean())  # NNX800\n",
         ),
         clean=(
+            """\
+def accuracy(w, x, y):
+    return jnp.mean(jnp.argmax(x @ w, axis=-1) == jnp.argmax(y, axis=-1))
+print(accuracy(jnp.ones((3, 2)), jnp.ones((4, 3)), jax.nn.one_hot(jnp.zeros(4), 2)))
+""",
             """\
 @partial(jnp.vectorize, signature="(c),()->()")
 def accuracy(logits, label):
@@ -690,6 +700,14 @@ each(x, lambda p, v: (p * v).sum(), jnp.ones((2, 3)))
     ),
     "NNX839": Cases(
         bad=(
+            """\
+class Projection:
+    def __matmul__(self, tree):
+        return tree
+params = {"p": jnp.ones(3)}
+grads = jax.grad(lambda p: jnp.sum(p["p"] ** 2))(params)
+params = params - 0.1 * grads  # NNX839
+""",
             "layers = [(jnp.ones((3, 2)), jnp.zeros(2))]\n"
             "def loss(layers, v):\n    for w, b in layers:\n        v = jnp.tanh(v @ w + b)\n    return v.mean()\n"
             "total = None\nfor v in jnp.ones((2, 4, 3)):\n    grads = jax.grad(loss)(layers, v)\n"
@@ -707,6 +725,22 @@ def gathered(loss, params, rounds):
             "grads = jax.grad(loss)(made(), x)\nhalf = grads / 2  # NNX839\n",
         ),
         clean=(
+            """\
+class Projection:
+    def __init__(self, matrix):
+        self.matrix = matrix
+    def __matmul__(self, reduced):
+        return {"p": self.matrix @ reduced}
+    def __rmatmul__(self, tree):
+        return tree["p"] @ self.matrix
+def projection(params):
+    return Projection(jnp.eye(3))
+params = {"p": jnp.ones(3)}
+for _ in range(2):
+    space = projection(params)
+    grads = jax.grad(lambda p: jnp.sum(p["p"] ** 2))(params)
+    print(space @ (grads @ space))
+""",
             "layers = [(jnp.ones((3, 2)), jnp.zeros(2))]\n"
             "def loss(layers, v):\n    for w, b in layers:\n        v = jnp.tanh(v @ w + b)\n    return v.mean()\n"
             "total, everything, mean = None, [], 0\nfor v in jnp.ones((2, 4, 3)):\n"
@@ -737,6 +771,12 @@ gathered(lambda params, v: (params["w"] * v).sum(), {"w": x}, batches)
     ),
     "NNX848": Cases(
         bad=(
+            """\
+v = jnp.arange(0, 6, step=2)
+v = v.at[1].set(0.5)  # NNX848
+w = jnp.linspace(0, 10, 11, dtype=int)
+w = w.at[1].set(0.5)  # NNX848
+""",
             "counts = jnp.bincount(jnp.array([0, 1, 1]), length=3)\nshares = jnp.zeros_like(counts)\n"
             "shares = shares.at[0].set(counts[0] / counts.sum())  # NNX848\n",
             """\
@@ -749,6 +789,12 @@ def ranks(v):
             "v = jnp.arange(3)\nv = v.at[1].set(jnp.mean(x))  # NNX848\n",
         ),
         clean=(
+            """\
+step = 0.25
+times = jnp.arange(0, 2, step=step)
+print(jnp.zeros_like(times).at[1].set(0.5), jnp.zeros_like(jnp.arange(0, 3, 1, float)).at[1].set(0.5))
+print(jnp.zeros_like(jnp.arange(start=0.0, stop=3)).at[1].set(0.5))
+""",
             """\
 def add(buffer, experience, i):
     state, reward, done = experience
@@ -879,11 +925,15 @@ def fit(x, y, w):
             "area = jnp.trapz(x)  # NNX881\n",
             "found = jnp.in1d(x, x)  # NNX881\n",
             "w = jax.ops.index_update(x, 0, 1.0)  # NNX881\n",
+            "from jax.ops import index, index_update  # NNX881\nw = index_update(x, index[0], 1.0)\n",
+            "from jax.ops import index  # NNX881\nw = x.at[index[0]].set(1.0)\n",
         ),
         clean=(
             "area = jax.scipy.integrate.trapezoid(x)\n",
             "found = jnp.isin(x, x)\n",
             "w = x.at[0].set(1.0)\n",
+            "from jax.ops import segment_sum\nprint(segment_sum(x, jnp.zeros(3, int)))\n",
+            "import types\nops = types.SimpleNamespace(index={0: 1})\nprint(x.at[ops.index[0]].set(1.0))\n",
             "try:\n    area = jnp.trapz(x)\nexcept AttributeError:\n    area = jax.scipy.integrate.trapezoid(x)\n",
         ),
     ),
@@ -1019,6 +1069,22 @@ both(x)
     ),
     "NNX884": Cases(
         bad=(
+            """\
+def quantise(v, scale):
+    scaled = v / scale
+    whole = jnp.clip(jnp.round(scaled), -8, 7)
+    return scale * (scaled + jax.lax.stop_gradient(scaled - whole))  # NNX884
+""",
+            """\
+def codes(z, book):
+    nearest = book[jnp.argmin(jnp.sum((z[:, None] - book) ** 2, -1), -1)]
+    return z + jax.lax.stop_gradient(z - nearest)  # NNX884
+""",
+            """\
+from jax.lax import stop_gradient
+def binary(v):
+    return v - stop_gradient(jnp.sign(v) - v)  # NNX884
+""",
             "def quantize(book, z):\n    index = jnp.argmin(jnp.sum((z[:, None] - book) ** 2, -1), -1)\n"
             "    quant = book[index]\n"
             "    loss = jnp.mean((z - jax.lax.stop_gradient(quant)) ** 2)\n"
@@ -1096,6 +1162,28 @@ class Quantizer(nnx.Module):
 """,
         ),
         clean=(
+            """\
+def quantise(v, scale):
+    scaled = v / scale
+    whole = jnp.clip(jnp.round(scaled), -8, 7)
+    return scale * (scaled + jax.lax.stop_gradient(whole - scaled))
+print(quantise(x, 0.3))
+""",
+            """\
+def binary(v):
+    return v - jax.lax.stop_gradient(v - jnp.sign(v))
+print(binary(x))
+""",
+            """\
+def outwards(v, centre):
+    return v + jax.lax.stop_gradient(v - centre)
+print(outwards(x, x.mean()))
+""",
+            """\
+def away(v):
+    return v + jax.lax.stop_gradient(v - v.mean())
+print(away(x))
+""",
             "def quantize(book, z):\n    index = jnp.argmin(jnp.sum((z[:, None] - book) ** 2, -1), -1)\n"
             "    quant = book[index]\n"
             "    loss = jnp.mean((z - jax.lax.stop_gradient(quant)) ** 2)\n"
@@ -1337,6 +1425,30 @@ loss(jnp.ones((2, 3)), jnp.array([0, 2]))
     "NNX888": Cases(
         bad=(
             """\
+def distance(a, b):
+    return jnp.linalg.norm(a - b)
+distances = jax.vmap(jax.vmap(distance, (None, 0)), (0, None))
+def energy(points):
+    r = distances(points, points)  # NNX888
+    return jnp.sum(jnp.where(jnp.eye(len(points)) > 0, 0.0, 1 / (r + 1)))
+force = jax.grad(energy)
+""",
+            """\
+def energy(points):
+    delta = jax.vmap(lambda a: jax.vmap(lambda b: a - b)(points))(points)
+    r = jnp.sqrt(jnp.sum(delta**2, axis=-1))  # NNX888
+    return jnp.sum(jnp.triu(r, 1))
+force = jax.grad(energy)
+""",
+            """\
+def pair(a, b):
+    return jnp.sqrt(jnp.sum((a - b) ** 2))
+def energy(points):
+    r = jax.vmap(lambda a: jax.vmap(lambda b: pair(a, b))(points))(points)  # NNX888
+    return jnp.sum(jnp.exp(-r) * (1 - jnp.eye(len(points))))
+force = jax.jit(jax.grad(energy))
+""",
+            """\
 def distances(points):
     rows = jnp.expand_dims(points, 0)
     columns = jnp.expand_dims(points, axis=1)
@@ -1379,6 +1491,34 @@ force = jax.grad(energy)
             ),
         ),
         clean=(
+            """\
+def distance(a, b):
+    return jnp.sqrt(jnp.sum((a - b) ** 2) + 1e-9)
+distances = jax.vmap(jax.vmap(distance, (None, 0)), (0, None))
+print(jax.grad(lambda p: distances(p, p).sum())(jnp.ones((3, 2))))
+""",
+            """\
+def distance(a, b):
+    return jnp.linalg.norm(a - b)
+distances = jax.vmap(jax.vmap(distance, (None, 0)), (0, None))
+def to_centres(points, centres):
+    return distances(points, centres).sum()
+print(jax.grad(to_centres)(jnp.ones((3, 2)), jnp.zeros((2, 2))))
+""",
+            """\
+def squared(a, b):
+    return jnp.sum((a - b) ** 2)
+def energy(points):
+    return jax.vmap(lambda a: jax.vmap(lambda b: squared(a, b))(points))(points).sum()
+print(jax.grad(energy)(jnp.ones((3, 2))))
+""",
+            """\
+def distance(a, b):
+    return jnp.linalg.norm(a - b)
+distances = jax.vmap(jax.vmap(distance, (None, 0)), (0, None))
+points = jnp.ones((3, 2))
+print(distances(points, points))
+""",
             """\
 def distances(points, others):
     rows = jnp.expand_dims(points, 0)

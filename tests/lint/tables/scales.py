@@ -339,6 +339,14 @@ def density(v, mean, scale):
 print(density(x, 0.0, 2.0))
 """,
             """\
+def error(y, outputs):
+    std = outputs["std"]
+    log_prob = -0.5 * ((y - outputs["mean"]) / std) ** 2 - 0.5 * jnp.log(2 * jnp.pi)  # NNX997
+    outputs["log_prob"] = log_prob
+    return -log_prob.mean()
+print(error(x, dict(mean=0.0, std=2.0)))
+""",
+            """\
 class Gaussian:
     def __init__(self, mean, std):
         self.mean, self.std = mean, std
@@ -370,6 +378,25 @@ def density(v, mean, log_std):
     std = jnp.exp(log_std)
     return -0.5 * (((v - mean) / std) ** 2 + 2 * log_std + jnp.log(2 * jnp.pi))
 print(density(x, 0.0, 0.5))
+""",
+            """\
+def density(v, params):
+    mean, std, log_std = jnp.broadcast_arrays(params["mean"], params["std"], params["log_std"])
+    squares = 0.5 * jnp.sum(jnp.square((v - mean) / std))
+    return -(squares + jnp.sum(log_std) + mean.size / 2 * jnp.log(2 * jnp.pi))
+print(density(x, dict(mean=x, std=jnp.exp(x), log_std=x)))
+""",
+            """\
+def density(v, params):
+    std, width = params["std"], params.get("log_std")
+    return -0.5 * ((v - params["mean"]) / std) ** 2 - width - 0.5 * jnp.log(2 * jnp.pi)
+print(density(x, dict(mean=x, std=jnp.exp(x), log_std=x)))
+""",
+            """\
+def density(v, layer):
+    std, log_std = layer(v)
+    return -0.5 * ((v - 1.0) / std) ** 2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
+print(density(x, lambda v: (jnp.exp(v), v)))
 """,
             """\
 def density(v, mean):
@@ -609,6 +636,20 @@ print(happens(key, 2.0, 0.1))
     "NNX950": Cases(
         bad=(
             """\
+def euler_maruyama(key, y, dt, n):
+    def step(y, k):
+        return y - y * dt + 0.5 * dt * jax.random.normal(k, y.shape), y  # NNX950
+    return jax.lax.scan(step, y, jax.random.split(key, n))
+print(euler_maruyama(key, x, 0.01, 3))
+""",
+            """\
+def langevin(k, y, eta_t, h):
+    noise = jax.random.normal(k, y.shape)
+    y = y - h * y + eta_t * noise * h  # NNX950
+    return y
+print(langevin(key, x, 0.3, 0.01))
+""",
+            """\
 def drawn(key, mean, logvar):
     return mean + jnp.exp(logvar) * jax.random.normal(key, mean.shape)  # NNX950
 print(drawn(key, x, x))
@@ -637,6 +678,29 @@ print(likelihood(x, x, x))
             "print(rsample(key, x, x))\n",
         ),
         clean=(
+            """\
+def euler_maruyama(key, y, dt, n):
+    def step(y, k):
+        return y - y * dt + 0.5 * jnp.sqrt(dt) * jax.random.normal(k, y.shape), y
+    return jax.lax.scan(step, y, jax.random.split(key, n))
+print(euler_maruyama(key, x, 0.01, 3))
+""",
+            """\
+def forced(k, y, dt):
+    return y - y * dt + 0.5 * dt * jax.random.normal(k, y.shape)
+print(forced(key, x, 0.01))
+""",
+            """\
+def sde_step(k, y, dt):
+    dw = dt**0.5 * jax.random.normal(k, y.shape)
+    return y - y * dt + 0.5 * dw
+print(sde_step(key, x, 0.01))
+""",
+            """\
+def sde_start(k, y, dt):
+    return y + dt * jax.random.normal(k, y.shape)
+print(sde_start(key, x, 0.01))
+""",
             """\
 def drawn(key, mean, logvar):
     return mean + jnp.exp(0.5 * logvar) * jax.random.normal(key, mean.shape)

@@ -337,6 +337,13 @@ print(jax.vmap(share)(jnp.ones((2, 3))))
     ),
     "NNX938": Cases(
         bad=(
+            """\
+def draw(key, mean, cov, n):
+    z = jax.random.normal(key, (n, mean.shape[0]))
+    factor = jnp.linalg.cholesky(cov)
+    return mean + z @ factor  # NNX938
+print(draw(key, jnp.zeros(2), jnp.array([[2.0, 1.0], [1.0, 2.0]]), 3))
+""",
             _GRAM
             + """\
 class Process:
@@ -377,6 +384,25 @@ def solved(theta, y):
 """,
         ),
         clean=(
+            """\
+def draw(key, mean, cov, n):
+    z = jax.random.normal(key, (n, mean.shape[0]))
+    factor = jnp.linalg.cholesky(cov)
+    return mean + z @ factor.T
+print(draw(key, jnp.zeros(2), jnp.array([[2.0, 1.0], [1.0, 2.0]]), 3))
+""",
+            """\
+def draw(key, mean, cov):
+    z = jax.random.normal(key, mean.shape)
+    return mean + jnp.linalg.cholesky(cov) @ z
+print(draw(key, jnp.zeros(2), jnp.array([[2.0, 1.0], [1.0, 2.0]])))
+""",
+            """\
+def draw(key, mean, cov, n):
+    z = jax.random.normal(key, (n, mean.shape[0]))
+    return mean + z @ jnp.linalg.cholesky(cov, upper=True)
+print(draw(key, jnp.zeros(2), jnp.array([[2.0, 1.0], [1.0, 2.0]]), 3))
+""",
             _GRAM
             + """\
 chol = jnp.linalg.cholesky(gram)

@@ -48,9 +48,40 @@ def _program(penalty: str, *, model: str = _MARKED, step: str = _STEP, loop: str
     return model + step.replace("PENALTY", penalty) + loop
 
 
+_PROBED = """\
+class Probed(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        h = self.fc(v)
+        self.sow(nnx.Intermediate, "hidden", h)
+        return h.sum()
+def taken(net, v):
+    net(v)
+    return nnx.pop(net, nnx.Intermediate)
+def norm(net, v):
+    net(v)
+    hidden = nnx.pop(net, nnx.Intermediate)["hidden"].value[0]
+    return float(jnp.linalg.norm(hidden))
+net = Probed(nnx.Rngs(0))
+print([norm(net, v) for v in batches])
+"""
+_FIRST = _PROBED.replace('nnx.pop(net, nnx.Intermediate)["hidden"].value[0]', "net.hidden.value[0]")
+_FIRST_MARKED = _FIRST.replace("value[0]", "value[0]  # NNX793")
+_IN_LOOP = """\
+net = Probed(nnx.Rngs(0))
+found = []
+for v in batches:
+    net(v)
+    found.append(net.hidden.value[0])
+"""
+
 CASES = {
     "NNX793": Cases(
         bad=(
+            _FIRST_MARKED,
+            _FIRST_MARKED.replace("value[0]", "get_value()[0]"),
+            _PROBED[: _PROBED.index("def norm")] + _IN_LOOP.replace("value[0])", "value[0])  # NNX793"),
             _program("sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))  # NNX793"),
             _program("jax.tree.reduce(lambda a, b: a + b, nnx.state(net, nnx.Intermediate))  # NNX793"),
             _program(
@@ -152,6 +183,19 @@ for data in (x, 2 * x):
             ),
         ),
         clean=(
+            _PROBED,
+            # one call; the last of them; all of them
+            _FIRST.replace("print([norm(net, v) for v in batches])", "print(norm(net, x))"),
+            _FIRST.replace("value[0]", "value[-1]"),
+            _PROBED[: _PROBED.index("def norm")] + _IN_LOOP.replace("    found.append", "found.append"),
+            # a model of its own for each, and one that keeps the last value alone
+            _FIRST.replace(
+                "[norm(net, v) for v in batches]",
+                "[norm(other, x) for other in [Probed(nnx.Rngs(i)) for i in range(2)]]",
+            ),
+            _FIRST.replace(
+                '"hidden", h)', '"hidden", h, init_fn=lambda: h[None], reduce_fn=lambda old, new: new[None])'
+            ),
             _program("sum(jax.tree.leaves(nnx.pop(net, nnx.Intermediate)))", model=_GATED, step=_EAGER, loop=_PLAIN),
             # the last of the values
             _GATED

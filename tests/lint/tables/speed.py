@@ -1808,6 +1808,12 @@ def f(model, x):
             "net = nnx.Linear(3, 3, param_dtype=jnp.float64, rngs=nnx.Rngs(1))  # NNX917\n",
         ),
         clean=(
+            """\
+v = jnp.arange(3)
+if not jnp.issubdtype(v.dtype, jnp.floating):
+    v = v.astype(jnp.float64)
+print(v / 2)
+""",
             "y = jnp.issubdtype(x.dtype, jnp.float64)\n",
             "y = np.zeros(3, np.float64)\n",
             "y = jnp.zeros(3, dtype=jnp.float32)\n",

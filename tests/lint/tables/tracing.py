@@ -49,6 +49,14 @@ def parts(m: nnx.Module):
         bad=(
             """\
 @jax.jit
+def chosen(i, j, v):
+    if i == 0 and j == 1 and v[0] > 0.0:  # NNX820
+        return v
+    return 2.0 * v
+print(chosen(1, 2, x))
+""",
+            """\
+@jax.jit
 def scaled(v, scale=None):
     return v / (scale or 2.0)  # NNX820
 print(scaled(x), scaled(x, 3.0))
@@ -545,6 +553,16 @@ except Exception as error:
     "NNX821": Cases(
         bad=(
             """\
+@jax.jit
+def summed(window, v):
+    n, m = window
+    for i in range(n):  # NNX821
+        for j in range(m):
+            v = v + i * j
+    return v
+print(summed((2, 3), x))
+""",
+            """\
 class Solver:
     def _dt(self, state):
         return float(jnp.clip(state.sum(), 0.0, 1.0))  # NNX821
@@ -860,6 +878,20 @@ fast(x, True)
     "NNX823": Cases(
         bad=(
             """\
+@partial(jax.jit, static_argnames={"other"})
+def grid(size, v, other):
+    return jnp.linspace(0, 1, size) + v[:1]  # NNX823
+grid(3, x, 1)
+""",
+            """\
+@jax.jit
+def grid(n):
+    return jnp.arange(n**2).reshape(n, n)  # NNX823
+@jax.jit
+def overlap(a, b):
+    return jnp.sum(a, b, axis=0)  # NNX823
+""",
+            """\
 def rows(v, n):
     return jnp.zeros(n) + v  # NNX823
 print(jax.vmap(rows, in_axes=(0, 0))(x, jnp.arange(3)))
@@ -935,6 +967,14 @@ def f(x, parts):
 """,
         ),
         clean=(
+            """\
+@partial(jax.jit, static_argnames={"size"})
+def grid(size, v):
+    return jnp.linspace(0, 1, size) + v[:1]
+def made(size, v):
+    return jnp.ones(size) + v[:1]
+print(grid(3, x), jax.jit(made, static_argnames={"size"})(3, x), jax.jit(made, static_argnums={0})(3, x))
+""",
             """\
 def crop(key, image, height, width):
     return jax.lax.dynamic_slice(image, (0, 0), (height, width)) + jax.random.uniform(key)

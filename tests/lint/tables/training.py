@@ -462,6 +462,24 @@ trainer = Trainer()
 trainer.fit()
 print(trainer.predict(x))
 """,
+            # the mode is set after the predictions, or for an evaluation
+            _DROPPING
+            + """\
+def predict(net, x):
+    result = net(x)  # NNX815
+    net.train()
+    return result
+"""
+            + _MAIN
+            + "print(predict(net, x))\n",
+            _DROPPING
+            + """\
+def evaluate(net, x):
+    net.train()
+    return net(x).mean()  # NNX815
+"""
+            + _MAIN
+            + "print(evaluate(net, x))\n",
         ),
         clean=(
             _DROPPING
@@ -501,6 +519,16 @@ def predict_with_dropout(net, x):
 """
             + _MAIN
             + "print(predict_with_dropout(net, x))\n",
+            # what predicts with the model in training mode wants its draws
+            _DROPPING
+            + """\
+def predict_with_spread(net, x):
+    net.train()
+    results = jnp.stack([net(x) for _ in range(5)])
+    return results.mean(0), results.std(0)
+"""
+            + _MAIN
+            + "print(predict_with_spread(net, x))\n",
             _DROPPING
             + """\
 def evaluate(net, x):

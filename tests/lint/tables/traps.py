@@ -73,6 +73,23 @@ CASES = {
     "NNX797": Cases(
         bad=(
             """\
+from jax.flatten_util import ravel_pytree
+params = {'weights': jnp.zeros(3), 'bias': jnp.zeros(())}
+def mode(objective):
+    theta, unravel = ravel_pytree(params)
+    step = theta - 0.1 * jax.grad(objective)(theta)
+    weights, bias = step[:3], step[3]  # NNX797
+    return weights, bias
+""",
+            """\
+from jax.flatten_util import ravel_pytree
+def begin():
+    return {'slope': jnp.ones(2), 'offset': jnp.zeros(1)}
+flat, back = ravel_pytree(begin())
+slope = flat[:2]  # NNX797
+offset = flat[-1]  # NNX797
+""",
+            """\
 def begun(key, n):
     return {"weight": jax.random.normal(key, (n, n)), "bias": jnp.zeros((n, n))}
 def applied(layer, v):
@@ -180,6 +197,32 @@ for _ in range(3):
             "    return jax.tree.unflatten(jax.tree.structure(like), parts)\nload(save(init()), init())\n",
         ),
         clean=(
+            """\
+from jax.flatten_util import ravel_pytree
+params = {'weights': jnp.zeros(3), 'bias': jnp.zeros(())}
+theta, unravel = ravel_pytree(params)
+bias, weights = theta[0], theta[1:]
+print(bias, weights)
+""",
+            """\
+from jax.flatten_util import ravel_pytree
+theta, unravel = ravel_pytree((jnp.zeros(3), jnp.zeros(())))
+weights, bias = theta[:3], theta[3]
+print(bias, weights)
+""",
+            """\
+from jax.flatten_util import ravel_pytree
+theta, unravel = ravel_pytree({'weights': jnp.zeros(3), 'bias': jnp.zeros(())})
+weights = unravel(theta)['weights']
+print(weights[:2])
+""",
+            """\
+from jax.flatten_util import ravel_pytree
+theta, unravel = ravel_pytree({'weights': jnp.zeros(3), 'bias': jnp.zeros(())})
+other = jnp.arange(4.0)
+weights = other[:3]
+print(weights, theta)
+""",
             """\
 def begun(key, n):
     return {"weight": jax.random.normal(key, (n, n)), "bias": jnp.zeros((n, n))}
@@ -967,6 +1010,14 @@ y = Up(2.0)
     ),
     "NNX760": Cases(
         bad=(
+            """\
+def times(start, count):
+    found = jnp.linspace(start, 1.0, count).reshape(-1, 2)
+    if start == found[0]:  # NNX760
+        return found
+    return found[1:]
+print(times(0.0, 4))
+""",
             "def going(c):\n    return jnp.abs(c[0] - c[1]) > 0.1  # NNX760\n"
             + _CARRY
             + "y = jax.lax.while_loop(going, body, (jnp.ones(3), jnp.zeros(3)))\n",
@@ -974,6 +1025,16 @@ y = Up(2.0)
             "v = jnp.zeros(3)\ny = jax.lax.cond(v > 0, lambda a: a, lambda a: -a, v)  # NNX760\n",
         ),
         clean=(
+            """\
+def times(start, count):
+    found, step = jnp.linspace(start, 1.0, count, retstep=True)
+    found = found.reshape(-1, 1)
+    assert start == found[0]
+    if jnp.reshape(found, (count, 1))[1] > step:
+        return found
+    return found[1:]
+print(times(0.0, 4))
+""",
             # one element has a truth
             """\
 class Mesh:
@@ -1066,6 +1127,7 @@ def laid_out(f):
             "y = jnp.sum(x, keepdim=True)  # NNX762\n",
             "y = jnp.random.normal(key, (3,))  # NNX762\n",
             "y = jnp.clip(x, a_min=0.0, a_max=1.0)  # NNX762\n",
+            "@jax.jit\ndef kept(v):\n    return jnp.at[v < 0].set(0)  # NNX762\n",
         ),
         clean=(
             "try:\n    y = jnp.clip(x, min=0.0)\nexcept TypeError:\n    y = jnp.clip(x, a_min=0.0)\n",
@@ -1094,6 +1156,7 @@ with jax.default_device(jax.devices("cpu")[0]):
     print(Scale().weight[...] + Scale().count[...])
 """,
             "y = jax.nn.softmax(x, axis=-1)\n",
+            "import types\njnp_at = types.SimpleNamespace(at=[x])\nprint(jnp_at.at[0], x.at[0].set(1.0))\n",
             "tx = optax.adamw(learning_rate=1e-3, weight_decay=0.1)\n",
             "y = jnp.ravel_multi_index((jnp.array([0]), jnp.array([1])), dims=(2, 2))\n",
             "y = jax.random.multivariate_normal(key, mean=jnp.zeros(2), cov=jnp.eye(2))\n",
@@ -1940,6 +2003,16 @@ print(jax.grad(total)(x), jax.grad(joined)(x))
     ),
     "NNX769": Cases(
         bad=(
+            """\
+def cosine(a, b):
+    return jnp.dot(a, b) / jnp.linalg.norm(a) * jnp.linalg.norm(b)  # NNX769
+print(cosine(x, 2 * x))
+""",
+            """\
+def alike(u, v):
+    return jnp.sum(u * v) / jnp.linalg.norm(v) * jnp.linalg.norm(u)  # NNX769
+print(alike(x, 2 * x))
+""",
             "y = jnp.where(x > 0 & x < 1, x, 0)  # NNX769\n",
             "def f(x, valid):\n    return x > 0.5 & valid  # NNX769\n",
             "def cond(state):\n    i, going = state\n    return i < 10 & going  # NNX769\n",
@@ -1950,6 +2023,21 @@ def valid(tokens, lengths, pad=0):
 """,
         ),
         clean=(
+            """\
+def cosine(a, b):
+    return jnp.dot(a, b) / (jnp.linalg.norm(a) * jnp.linalg.norm(b))
+print(cosine(x, 2 * x))
+""",
+            """\
+def cosine(a, b):
+    return jnp.dot(a, b) / jnp.linalg.norm(a) / jnp.linalg.norm(b)
+print(cosine(x, 2 * x))
+""",
+            """\
+def clipped(g, w):
+    return jnp.linalg.norm(w) / jnp.linalg.norm(g) * g
+print(clipped(x, 2 * x))
+""",
             "y = jnp.where((x > 0) & (x < 1), x, 0)\n",
             "def f(n):\n    return n & 7 < 4\n",
             "def f(n, low):\n    return low < n & 255\n",

@@ -8,6 +8,28 @@ CASES = {
     "NNX670": Cases(
         bad=(
             """\
+def update(params, velocity, grads):
+    def one(p, v, g):
+        v = 0.9 * v + g
+        return p - 0.1 * v, v
+    both = jax.tree.map(one, params, velocity, grads)
+    new = jax.tree.map(lambda pair: pair[0], both)  # NNX670
+    return new, jax.tree.map(lambda pair: pair[1], both, is_leaf=lambda n: isinstance(n, tuple))
+""",
+            """\
+def first(pair):
+    return pair[0]
+def halves(params):
+    return jax.tree_util.tree_map(first, jax.tree_util.tree_map(lambda p: (p / 2, p), params))  # NNX670
+""",
+            """\
+def split(p):
+    return p[:1], p[1:]
+def rests(weights):
+    parts = jax.tree.map(split, weights)
+    return jax.tree.map(lambda p: p[-1], parts)  # NNX670
+""",
+            """\
 def moved(params, velocity, grads):
     def one(p, v, g):
         v = 0.9 * v + g
@@ -55,6 +77,29 @@ def scaled(grads, mu, nu):
 """,
         ),
         clean=(
+            """\
+def halves(params):
+    both = jax.tree.map(lambda p: (p / 2, p), params)
+    return jax.tree.map(lambda pair: pair[0], both, is_leaf=lambda n: isinstance(n, tuple))
+print(halves({'w': x}))
+""",
+            """\
+def rows(params):
+    return jax.tree.map(lambda p: p[0], params)
+print(rows({'w': x}))
+""",
+            """\
+def chosen(params):
+    both = jax.tree.map(lambda p: (p / 2, p), params)
+    return jax.tree.map(lambda _, pair: pair[0], params, both)
+print(chosen({'w': x}))
+""",
+            """\
+def doubled(params):
+    twice = jax.tree.map(lambda p: jnp.stack([p, p]), params)
+    return jax.tree.map(lambda p: p[0], twice)
+print(doubled({'w': x}))
+""",
             """\
 def scaled(trees):
     return jax.tree.map(lambda v: (v, 2 * v), trees)

@@ -1,0 +1,156 @@
+"""NNX698: a loss that is the logarithm of the likelihood of the labels, without the minus."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import in_test, resolved, shown, written
+from codemods.nnx.lint.policy_losses import made_by, turned_by_callers
+from codemods.nnx.lint.syntax import operands
+from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Call
+
+_LOSS = pattern(r"(^|_)(loss|nll|cross_entropy|xent|criterion)(_|$)")
+_TURNED = pattern(r"neg|minus|objective|likelihood|log_?prob|elbo|policy|actor")
+_ASCENT = pattern(rb"ascen[dt]|maximi[sz]|lambda \w+: ?-\w|negative\(|scale\((lr|learning|\d)", re.I)
+_NAMED = pattern(r"(\w+_)?(one_?hot|labels?|targets?)(_\w+)?|y|ys|y_\w+|\w+_y")
+_REDUCING = frozenset({"mean", "sum"})
+_DEPTH = 5
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    modules = [module for module in context.asked.modules if module.source.mentions(b"log_softmax")]
+    graded = {root.function for root in context.traced.gradients} if modules else set()
+    for module in modules:
+        if module.source.matches(_ASCENT):
+            continue
+        for function in module.functions:
+            name = function.name.lower()
+            if function not in graded or not _LOSS.search(name) or _TURNED.search(name) or in_test(function.scope):
+                continue
+            value = _returned(context, function)
+            if value is None or not _likelihood(context, function.scope, value):
+                continue
+            if not turned_by_callers(context, function) and not _subtracted(context, function):
+                yield finding(
+                    RULE.code,
+                    function.scope,
+                    value,
+                    f"a step that makes {shown(function)} smaller makes the right labels less likely",
+                    "return its negative: -jnp.mean(...)",
+                )
+
+
+def _returned(context: Context, function: FunctionFacts) -> ast.expr | None:
+    """Return the one loss that a function gives, first if it gives others beside it."""
+    returned = [n.value for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return)]
+    value = returned[0] if len(returned) == 1 else None
+    while isinstance(value, ast.Tuple) and value.elts:
+        value = value.elts[0]
+    return value
+
+
+def _subtracted(context: Context, function: FunctionFacts) -> bool:
+    """Say whether gradients are added to parameters where the gradient of a function is taken."""
+    for root in context.traced.gradients:
+        if root.function is function and any(
+            isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) and "grad" in ast.unparse(n)
+            for n in context.bodies.nodes(root.scope)
+        ):
+            return True
+    return False
+
+
+def _likelihood(context: Context, scope: Scope, node: ast.expr, depth: int = 0) -> bool:
+    """Say whether an expression is a mean or sum of the log-probabilities of labels, with no sign."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if made is None or depth > _DEPTH:
+        return False
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Div):
+        return _likelihood(context, scope, made.left, depth + 1)
+    if not isinstance(made, ast.Call) or last_word(made.func) not in _REDUCING:
+        return False
+    method = isinstance(made.func, ast.Attribute) and last_word(made.func.value) not in {"jnp", "np", "numpy"}
+    given = made.func.value if method and isinstance(made.func, ast.Attribute) else next(iter(made.args), None)
+    inner = made_by(context, given, scope) if isinstance(given, ast.Name) else given
+    return inner is not None and (_likelihood(context, scope, inner, depth + 1) or _picked(context, scope, inner))
+
+
+def _picked(context: Context, scope: Scope, node: ast.expr) -> bool:
+    """Say whether an expression picks the log-probabilities of labels: by their numbers, or by one-hot rows."""
+    whole = node
+    while isinstance(whole, ast.Subscript) and not isinstance(whole.slice, ast.Tuple):
+        whole = whole.value
+    if isinstance(whole, ast.Call) and last_word(whole.func) == "take_along_axis":
+        return (
+            len(whole.args) > 1
+            and _log_softmax(context, whole.args[0], scope)
+            and _labels(context, whole.args[1], scope)
+        )
+    if isinstance(whole, ast.Subscript) and isinstance(whole.value, ast.Call | ast.Name):
+        if isinstance(whole.value, ast.Call) and last_word(whole.value.func) == "take_along_axis":
+            return _picked(context, scope, whole.value)
+        parts = whole.slice.elts if isinstance(whole.slice, ast.Tuple) else []
+        return len(parts) == 2 and _labels(context, parts[1], scope) and _log_softmax(context, whole.value, scope)
+    factors = operands(node, ast.Mult)
+    logs = [_log_softmax(context, one, scope) for one in factors]
+    return len(factors) == 2 and sum(logs) == 1 and _labels(context, factors[logs.index(False)], scope)
+
+
+def _log_softmax(context: Context, node: ast.expr, scope: Scope) -> bool:
+    found = resolved(context, node, scope)
+    name = context.flow.calls.callee_name(found) if found is not None and isinstance(found.value, Call) else ""
+    return last(name) == "log_softmax"
+
+
+def _labels(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is labels, one-hot or as numbers, by what makes them or by their name."""
+    made = written(context, node, scope)
+    while isinstance(made, ast.Subscript):  # labels[:, None], batch["label"]
+        key = made.slice
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            return bool(_NAMED.fullmatch(key.value.lower()))
+        made = made.value
+    if isinstance(made, ast.Call):
+        return last_word(made.func) == "one_hot"
+    return isinstance(made, ast.Name | ast.Attribute) and bool(_NAMED.fullmatch(last_word(made).lower()))
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+
+
+def loss_fn(w, x, labels):
+    log_probs = jax.nn.log_softmax(x @ w)
+    return jnp.mean(jnp.sum(jax.nn.one_hot(labels, 3) * log_probs, axis=-1))
+
+
+w, x, labels = jnp.zeros((4, 3)), jnp.ones((2, 4)), jnp.array([0, 2])
+for _ in range(10):
+    w = w - 0.1 * jax.grad(loss_fn)(w, x, labels)
+"""
+
+RULE = lint_rule(
+    "NNX698",
+    "likelihood-sign",
+    "a loss that falls as the right labels become less likely",
+    why="""\
+The mean of the log-probabilities of the labels rises as the labels become more likely. An optimizer goes against the
+gradient of what it is given, so that the loss has to be the negative. The rule goes by the name of the function, and is
+silent where a caller turns the sign, adds the gradient, or where the file speaks of ascent.
+""",
+    source="Goodfellow, Bengio and Courville, Deep Learning, section 6.2.1; measured: the accuracy falls to 0",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("return jnp", "return -jnp"),),
+)

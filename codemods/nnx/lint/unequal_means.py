@@ -1,0 +1,140 @@
+"""NNX686: the mean over devices of means over what a mask leaves, of which each device has another number."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import bound_once
+from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.syntax import names_in, operands
+from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Mapping
+
+_MASKS = pattern(r"(^|_)(mask(s|ed)?|valid|padding|non_?pad|keep|is_token|(loss|token)_weights?)(_|$)")
+_DEPTH = 3
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not any(module.source.mentions(b"pmean") for module in context.asked.modules):
+        return
+    for event, name in foreign(context, "pmean"):
+        if name != "jax.lax.pmean" or not event.node.args or in_test(event.scope):
+            continue
+        for one in _parts(context, event.node.args[0], event.scope):
+            mask = _masked(context, one, event.scope)
+            if mask:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"each device divides by its own `{mask}`: a device where little counts weighs as much as one "
+                    "where all does",
+                    "sum before the division: jax.lax.psum(total, axis) / jax.lax.psum(count, axis)",
+                )
+                break
+
+
+def _parts(context: Context, node: ast.expr, scope: Scope) -> list[ast.expr]:
+    """Return what a mean over devices is taken of: one value, or the entries of a dict or tuple."""
+    value = scope.module.values.get(node)
+    if isinstance(value, Mapping) and isinstance(value.node, ast.Dict):
+        return [*value.node.values]
+    if isinstance(node, ast.Tuple | ast.List):
+        return node.elts
+    return [node]
+
+
+def _masked(context: Context, node: ast.expr, scope: Scope) -> str:
+    """Return the number of what counts, as it is written, by which the sum of that is divided; empty for others."""
+    quotient = written(context, node, scope)
+    if not isinstance(quotient, ast.BinOp) or not isinstance(quotient.op, ast.Div):
+        return ""
+    count = _summed(context, quotient.right, scope)
+    total = _summed(context, quotient.left, scope)
+    if count is None or total is None:
+        return ""
+    made = bound_once(context, scope, count) if isinstance(count, ast.Name) else None
+    named = {*names_in(count), *(names_in(made) if made is not None else ()), last_word(_cast(count))}
+    if not any(_MASKS.search(name) for name in named):
+        return ""
+    texts = {ast.unparse(one) for factor in _factors(context, total, scope) for one in (factor, _cast(factor))}
+    return ast.unparse(written(context, quotient.right, scope)) if ast.unparse(_cast(count)) in texts else ""
+
+
+def _factors(context: Context, node: ast.expr, scope: Scope) -> list[ast.expr]:
+    """Return the factors of what is summed up, or the condition of ``jnp.where(mask, losses, 0)``."""
+    node = written(context, node, scope)
+    if isinstance(node, ast.Call) and last_word(node.func) == "where" and len(node.args) == 3:
+        return [node.args[0]]
+    return operands(node, ast.Mult)
+
+
+def _cast(node: ast.expr) -> ast.expr:
+    """Return what is cast to another type."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        return node.func.value
+    return node
+
+
+def _summed(context: Context, node: ast.expr, scope: Scope, depth: int = 0) -> ast.expr | None:
+    """Return what a number is the sum of, also where the sum is kept from zero."""
+    node = written(context, node, scope)
+    if depth > _DEPTH:
+        return None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):  # + 1e-8
+        return _summed(context, node.left, scope, depth + 1) if isinstance(node.right, ast.Constant) else None
+    if not isinstance(node, ast.Call):
+        return None
+    word = last_word(node.func)
+    if word in {"maximum", "clip"} and node.args:
+        return _summed(context, node.args[0], scope, depth + 1)
+    if word != "sum" or any(one.arg == "axis" for one in node.keywords) or len(node.args) > 1:
+        return None
+    inner = node.args[0] if node.args else getattr(node.func, "value", None)
+    return inner if isinstance(inner, ast.expr) else None
+
+
+_BAD = """\
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+
+@partial(jax.pmap, axis_name="devices")
+def evaluate(losses, mask):
+    loss = jnp.sum(losses * mask) / jnp.sum(mask)
+    return jax.lax.pmean(loss, "devices")
+"""
+
+RULE = lint_rule(
+    "NNX686",
+    "mean-of-unequal-means",
+    "the mean over devices of means over what a mask leaves, where each device may have another number of that",
+    why="""\
+Each device has other tokens or examples, and another number of padding. The mean of the devices' means gives a token of
+a device with few of them more weight than one of a full device: the loss is another one with another number of devices,
+and than that of all the data. Sum up what counts over the devices, and how much counts, and divide then.
+""",
+    source="transformers pull request 19494; measured: another loss than that of all tokens",
+    check=_check,
+    bad=(_BAD,),
+    clean=(
+        _BAD.replace(
+            """\
+    loss = jnp.sum(losses * mask) / jnp.sum(mask)
+    return jax.lax.pmean(loss, "devices")
+""",
+            """\
+    total = jax.lax.psum(jnp.sum(losses * mask), "devices")
+    return total / jax.lax.psum(jnp.sum(mask), "devices")
+""",
+        ),
+    ),
+)
