@@ -191,6 +191,13 @@ _FIRST = (
     "that are drawn from and split after that, whose numbers nobody can tell apart by a test), 44 of no use, 15 false",
     "(9 of them NNX807 in five projects); 19 hints, 16 right, 3 of no use. None of the false ones is made any",
     "more, and six of those of no use.",
+    "",
+    "107 more projects of deep learning, five of them with NNX code, were read then: 285 findings, 254 right (97 of",
+    "them `jax.tree_map`, which is told by no lint rule and not in the table), 23 of no use, 8 false (28 hints: 22",
+    "right, 1 of no use, 5 false); and 93 of plain JAX: 153 findings, 102 right, 29 of no use, 22 false (7 of them in",
+    "one project that gives `static_argnames` as a set); 52 hints, 34 right, 18 of no use. Two rules failed on rare",
+    "code, which is mended. None of the false ones is made any more, of those of no use 18 and 6 hints, and all of the",
+    "right ones.",
 )
 
 

@@ -13,8 +13,8 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import SETTING, draws, holds_state, method_changes
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import by_reference, foreign, kinds_of, shown
-from codemods.nnx.lint.syntax import constant, root_of
+from codemods.nnx.lint.places import by_reference, foreign, kinds_of, position, shown
+from codemods.nnx.lint.syntax import argument, constant, inside, outermost_loop, root_of
 from codemods.nnx.lint.traced import Root, original
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
@@ -181,7 +181,8 @@ def _returned(context: Context, function: FunctionFacts) -> set[str]:
 def _trains(context: Context, event: CallEvent, param: Param) -> bool:
     """Say whether a call of a parameter runs a module with state in training mode, as far as the file tells."""
     text = event.scope.module.source.data
-    if any(word in text for word in _MODES):
+    spoken = [word for word in _MODES if word in text]
+    if spoken and (spoken != [b".eval("] or not _called_in_training(context, param)):
         return False
     flow = context.flow
     for bound in flow.classes.annotated(param):
@@ -190,6 +191,30 @@ def _trains(context: Context, event: CallEvent, param: Param) -> bool:
         if isinstance(bound.value, Class) and holds_state(context, bound.value.facts):
             return True
     return any(draws(context, source) for source in context.sources.originals(flow.here(param, event.scope)))
+
+
+def _called_in_training(context: Context, param: Param) -> bool:
+    """Say whether all callers give a variable that ``train()`` was called of last, and that a loop does not switch."""
+    callers = context.flow.sites.callers(param.function)
+    return bool(callers) and all(_trained(context, caller, param) for caller in callers)
+
+
+def _trained(context: Context, caller: CallEvent, param: Param) -> bool:
+    given = argument(caller.node, position(param), param.name)
+    if caller.value.starred or not isinstance(given, ast.Name):
+        return False
+    switches = [
+        (call.lineno, last_word(call.func), call)
+        for event in context.bodies.calls.get(caller.scope, ())
+        if isinstance((call := event.node).func, ast.Attribute)
+        and call.func.attr in {"train", "eval"}
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == given.id
+    ]
+    before = [word for line, word, _ in sorted(switches, key=lambda one: one[0]) if line < caller.node.lineno]
+    loop = outermost_loop(caller)
+    switched = loop is not None and any(word == "eval" and inside(call, loop) for _, word, call in switches)
+    return before[-1:] == ["train"] and not switched
 
 
 def _updates(context: Context, event: CallEvent, param: Param) -> bool:

@@ -82,8 +82,8 @@ import jax
 import jax.numpy as jnp
 
 
-def within(logits, share):
-    probabilities = jax.nn.softmax(jnp.zeros((4, 10)) + logits, axis=-1)
+def within(share):
+    probabilities = jax.nn.softmax(jnp.zeros((4, 10)), axis=-1)
     sums = jnp.cumsum(probabilities)
     return sums[:, -1] > share
 """

@@ -284,8 +284,10 @@ def _holds_array(context: Context, cls: ClassFacts, name: str) -> bool:
             if not isinstance(made.value, Call):
                 return False
             callee = context.flow.calls.callee_name(made)
+            method = not callee and isinstance(made.value.callee, Attr)  # data.std(0)
             if not (callee.startswith("jax.") and gives_arrays(callee)):
-                return False
+                if not method or not array_for_certain(context, made.value, made):
+                    return False
             if not all(Arrays(context, {}).of_bound(index).axes for index in indices):
                 return False  # it may be one number
             if not indices and _once(context, made):

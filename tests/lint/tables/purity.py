@@ -3775,6 +3775,22 @@ def evaluate(graphdef, state, x):
     "NNX816": Cases(
         bad=(
             """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.bn = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, y):
+        return self.bn(y)
+@jax.jit  # NNX816
+def calibrate(net, y):
+    return net(y).mean()
+encoder = Encoder(nnx.Rngs(0))
+encoder.train()
+for _ in range(3):
+    calibrate(encoder, jnp.ones((4, 3)))
+encoder.eval()
+print(encoder(jnp.ones((4, 3))))
+""",
+            """\
 def make_step(compiler):
     def step(net, opt, v):
         grads = nnx.grad(lambda m: m(v).sum())(net)
@@ -4009,6 +4025,21 @@ def step(model, optimizer: nnx.Optimizer, x):
 """,
         ),
         clean=(
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.bn = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, y):
+        return self.bn(y)
+@jax.jit
+def measure(net, y):
+    return net(y).mean()
+encoder = Encoder(nnx.Rngs(0))
+encoder.train()
+print(encoder(jnp.ones((4, 3))))
+encoder.eval()
+print(measure(encoder, jnp.ones((4, 3))))
+""",
             """\
 def make_step(compiler):
     def step(net, opt, v):

@@ -980,4 +980,163 @@ print(pooled(jnp.ones((3, 4)), jnp.ones(3)))
 """,
         ),
     ),
+    "NNX681": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+
+class Block(nn.Module):
+    def setup(self):
+        self.norm = nn.LayerNorm()
+    def __call__(self, y):
+        return y + nn.Dense(3)(self.norm(y))  # NNX681
+Block().apply({}, x)
+""",
+            """\
+from flax import linen as nn
+
+class Net(nn.Module):
+    features: int = 4
+    def __call__(self, y):
+        h = nn.relu(nn.Dense(self.features)(y))  # NNX681
+        return nn.Dense(1)(h)
+Net().init(key, x)
+""",
+            """\
+import flax.linen as fl
+class Net(fl.Module):
+    def __call__(self, y, train=False):
+        layer = fl.BatchNorm(use_running_average=not train)  # NNX681
+        return layer(y)
+Net().init(key, x)
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, y):
+        return y + nn.Dense(3)(y)
+print(Block().init_with_output(key, x)[0].shape)
+""",
+            """\
+from flax import linen as nn
+
+class Block(nn.Module):
+    def setup(self):
+        self.out = nn.Dense(3)
+    def __call__(self, y):
+        return y + self.out(y)
+print(Block().init_with_output(key, x)[0].shape)
+""",
+            """\
+from flax import linen as nn
+
+class Base(nn.Module):
+    def __call__(self, y):
+        return nn.Dense(3)(y)
+class Block(Base):
+    @nn.compact
+    def __call__(self, y):
+        return super().__call__(y)
+print(Block().init_with_output(key, x)[0].shape)
+""",
+            """\
+from flax import linen as nn
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, y):
+        return self.inner(y)
+    def inner(self, y):
+        return nn.Dense(3)(y)
+print(Block().init_with_output(key, x)[0].shape)
+""",
+            """\
+from flax import linen as nn
+
+class Wrapper:
+    def __call__(self, y):
+        return nn.Dense(3).init_with_output(key, y)[0]
+print(Wrapper()(x).shape)
+""",
+        ),
+    ),
+    "NNX682": Cases(
+        bad=(
+            """\
+class Block(nnx.Module):
+    def __init__(self, dim):
+        rngs = nnx.Rngs(0)  # NNX682
+        self.layer = nnx.Linear(dim, dim, rngs=rngs)
+class Stack(nnx.Module):
+    def __init__(self, dim, depth):
+        self.blocks = nnx.Sequential(*[Block(dim) for _ in range(depth)])
+print(len(Stack(3, 2).blocks.layers))
+""",
+            """\
+class Head(nnx.Module):
+    def __init__(self, dim):
+        self.layer = nnx.Linear(dim, dim, rngs=nnx.Rngs(params=42))  # NNX682
+class Twin(nnx.Module):
+    def __init__(self, dim):
+        self.first = Head(dim)
+        self.second = Head(dim)
+print(Twin(3).first.layer.kernel.shape)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, dim):
+        self.layer = nnx.Linear(dim, dim, rngs=nnx.Rngs(7))  # NNX682
+class Stack(nnx.Module):
+    def __init__(self, dim, depth):
+        self.names = []
+        for i in range(depth):
+            setattr(self, f"block{i}", Block(dim))
+print(Stack(3, 2).block1.layer.kernel.shape)
+""",
+        ),
+        clean=(
+            """\
+class Block(nnx.Module):
+    def __init__(self, dim, rngs):
+        self.layer = nnx.Linear(dim, dim, rngs=rngs)
+class Stack(nnx.Module):
+    def __init__(self, dim, depth, rngs):
+        self.blocks = nnx.Sequential(*[Block(dim, rngs) for _ in range(depth)])
+print(len(Stack(3, 2, nnx.Rngs(0)).blocks.layers))
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, dim, rngs=None):
+        rngs = rngs if rngs is not None else nnx.Rngs(0)
+        self.layer = nnx.Linear(dim, dim, rngs=rngs)
+class Stack(nnx.Module):
+    def __init__(self, dim, depth, rngs):
+        self.blocks = nnx.Sequential(*[Block(dim, rngs) for _ in range(depth)])
+print(len(Stack(3, 2, nnx.Rngs(0)).blocks.layers))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, dim):
+        rngs = nnx.Rngs(0)
+        self.layer = nnx.Linear(dim, dim, rngs=rngs)
+class Trainer(nnx.Module):
+    def __init__(self, dim):
+        self.net = Net(dim)
+print(Trainer(3).net.layer.kernel.shape)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, dim, number):
+        self.layer = nnx.Linear(dim, dim, rngs=nnx.Rngs(number))
+class Stack(nnx.Module):
+    def __init__(self, dim, depth):
+        self.blocks = nnx.Sequential(*[Block(dim, n) for n in range(depth)])
+print(len(Stack(3, 2).blocks.layers))
+""",
+        ),
+    ),
 }

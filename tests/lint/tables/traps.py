@@ -2220,6 +2220,23 @@ print(Other().seen)
     "NNX772": Cases(
         bad=(
             """\
+@jax.tree_util.register_pytree_node_class
+class Normaliser:
+    def __init__(self, mean, std):
+        self.mean, self.std = mean, std
+    def tree_flatten(self):
+        return (self.mean,), (self.std,)  # NNX772
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(children[0], aux[0])
+@jax.jit
+def centred(norm, y):
+    return y - norm.mean
+for seed in range(1):
+    data = jax.random.normal(jax.random.key(seed), (5, 3)) * 2
+    print(centred(Normaliser(data.mean(0), data.std(0)), data))
+""",
+            """\
 from flax import struct
 @struct.dataclass
 class Stats:
@@ -2273,6 +2290,23 @@ def made(energies, numbers):
             + "print(Table(jax.random.normal(key, (4, 2))).at(1))\n",
         ),
         clean=(
+            """\
+@jax.tree_util.register_pytree_node_class
+class Normaliser:
+    def __init__(self, mean, std):
+        self.mean, self.std = mean, std
+    def tree_flatten(self):
+        return (self.mean, self.std), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+@jax.jit
+def centred(norm, y):
+    return y - norm.mean
+for seed in range(1):
+    data = jax.random.normal(jax.random.key(seed), (5, 3)) * 2
+    print(centred(Normaliser(data.mean(0), data.std(0)), data))
+""",
             _ALL_AUX.replace("  # NNX772", "")
             + "table = Table(jax.random.normal(key, (4, 2)))\n"
             + "print(jax.jit(lambda i: table.at(i))(1))  # never a tree\n",

@@ -1,0 +1,94 @@
+"""NNX681: layers of Linen that are made in a ``__call__`` without ``@nn.compact``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import error_wanted, foreign
+from codemods.nnx.lint.syntax import keyword
+
+_LAYERS = frozenset(
+    {"Dense", "DenseGeneral", "Conv", "ConvTranspose", "ConvLocal", "Embed", "Einsum", "LayerNorm", "BatchNorm",
+     "GroupNorm", "RMSNorm", "InstanceNorm", "Dropout", "MultiHeadDotProductAttention", "SelfAttention", "PReLU",
+     "MultiHeadAttention", "LSTMCell", "GRUCell", "OptimizedLSTMCell", "SimpleCell", "RNN", "Sequential"}
+)  # fmt: skip
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    told: set[Scope] = set()
+    for event, name in foreign(context, *sorted(_LAYERS)):
+        if not name.startswith("flax.linen.") or last(name) not in _LAYERS or event.scope in told:
+            continue
+        if not _in_plain_call(context, event) or keyword(event.node, "parent") is not None:
+            continue
+        if error_wanted(context, event) or context.bodies.guarded(event.node, event.scope):
+            continue
+        told.add(event.scope)
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{last(name)}` is made in a `__call__` without @nn.compact: Linen refuses it (AssignSubModuleError)",
+            "decorate __call__ by @nn.compact, or make the layer in setup",
+        )
+
+
+def _in_plain_call(context: Context, event: CallEvent) -> bool:
+    """Say whether a call stands in an undecorated ``__call__`` of a Linen module that no other class derives from.
+
+    A method that a compact one calls, as by ``super().__call__(x)``, may make layers without the decorator.
+    """
+    function = event.scope.function
+    if function is None or function.owner is None or function.name != "__call__" or event.value.starred:
+        return False
+    if getattr(function.node, "decorator_list", ()) or function.owner.decorators:
+        return False
+    classes = context.flow.classes
+    if "flax.linen.Module" not in classes.mro(function.owner)[1]:
+        return False
+    return {*classes.heirs(function.owner)} <= {function.owner}
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+
+class Block(nn.Module):
+    features: int
+
+    def setup(self):
+        self.norm = nn.LayerNorm()
+
+    def __call__(self, x):
+        return x + nn.Dense(self.features)(self.norm(x))
+
+
+params = Block(3).init(jax.random.key(0), jnp.ones((2, 3)))
+"""
+
+RULE = lint_rule(
+    "NNX681",
+    "uncompact-layer",
+    "a layer of Linen that is made in a __call__ without @nn.compact",
+    why="""\
+Modules of Linen make their layers in `setup`, or in one method that is decorated by `@nn.compact`. A layer that is made
+anywhere else belongs to nobody, and Linen raises an AssignSubModuleError when the model is initialised.
+""",
+    source="flax issue 1192; measured on 0.10.7, 0.11.2 and 0.12.8: AssignSubModuleError",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(
+        _BAD.replace(
+            "        self.norm = nn.LayerNorm()\n",
+            "        self.norm = nn.LayerNorm()\n        self.out = nn.Dense(self.features)\n",
+        ).replace("nn.Dense(self.features)(self", "self.out(self"),
+    ),
+)
