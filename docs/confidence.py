@@ -198,6 +198,10 @@ _FIRST = (
     "one project that gives `static_argnames` as a set); 52 hints, 34 right, 18 of no use. Two rules failed on rare",
     "code, which is mended. None of the false ones is made any more, of those of no use 18 and 6 hints, and all of the",
     "right ones.",
+    "",
+    "When that was mended, 65 others were read, most of them in plain JAX: 146 findings, 90 right, 53 of no use (22 of",
+    "them in code that nobody calls), 3 false; 23 hints, 15 right, 7 of no use, 1 false. Two of the false ones are still",
+    "made, one for a number of zero that a caller two functions up gives, and one for code that is traced anew.",
 )
 
 

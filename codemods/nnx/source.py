@@ -122,6 +122,11 @@ class Source:
         """The lines of the text as Python counts them: a form feed begins none."""
         return [line.decode(errors="replace") for line in self.data.splitlines()]
 
+    @property
+    def file_name(self) -> str:
+        """The name of the file without the folders before it."""
+        return self.path.replace("\\", "/").rpartition("/")[2]
+
     @cached_property
     def cell_starts(self) -> tuple[int, ...]:
         """The lines in which cells begin, ascending: of a notebook, or of a script that it was exported to."""

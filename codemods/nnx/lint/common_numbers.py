@@ -98,7 +98,7 @@ def _two_ways(one: Use, two: Use) -> bool:
     ``x_with = sampler_with(key, n)`` beside ``x_without = sampler_without(key, n)``."""
     scope = two.event.scope
     name = scope.function.name.lower() if scope.function is not None else ""
-    file = scope.module.source.path.replace("\\", "/").rpartition("/")[2].lower()
+    file = scope.module.source.file_name.lower()
     if one.event.scope is not scope or not (_SHOWING.search(name) or _SHOWING.search(file)):
         return False
     if not all("sampl" in last(use.name).lower() for use in (one, two)):
@@ -168,7 +168,7 @@ def _difference(node: ast.expr, clocks: set[str]) -> bool:
 def _only_measured(context: Context, scope: Scope) -> bool:
     """Say whether a file is about speed, and a body of it hands what it makes to a function of the project that takes
     the time of what it is given; nothing is trained there."""
-    if not _MEASURING.search(scope.module.source.path.replace("\\", "/").rpartition("/")[2].lower()):
+    if not _MEASURING.search(scope.module.source.file_name.lower()):
         return False
     events = context.bodies.calls.get(scope, ())
     if any(_FITTING.search(last_word(event.node.func).lower()) for event in events):

@@ -433,7 +433,7 @@ def _learns_in(loop: ast.For) -> bool:
 
 
 def _measured(scope: Scope) -> bool:
-    return bool(_MEASURING.search(scope.module.source.path.replace("\\", "/").rpartition("/")[2].lower()))
+    return bool(_MEASURING.search(scope.module.source.file_name.lower()))
 
 
 def _only_shown(context: Context, use: Use) -> bool:

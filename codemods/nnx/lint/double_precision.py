@@ -78,7 +78,7 @@ def _tests(module: ModuleFacts) -> bool:
     """Say whether a module holds tests, by its name, or as a file ``test.py`` of functions ``test_...``."""
     if is_test(module):
         return True
-    name = module.source.path.replace("\\", "/").rpartition("/")[2]
+    name = module.source.file_name
     return name in {"test.py", "tests.py"} and any(one.name.startswith("test_") for one in module.functions)
 
 

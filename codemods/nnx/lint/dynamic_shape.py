@@ -211,7 +211,7 @@ def _compiled(context: Context, scope: Scope) -> str:
         return ""
     other = compiled.pop()
     module = other.scope.module
-    where = "" if module is scope.module else f" of {module.source.path}"
+    where = "" if module is scope.module else f" of {module.source.file_name}"
     return f" of {shown(other)}, line {other.node.lineno}{where}," if other.name != "<lambda>" else ""
 
 

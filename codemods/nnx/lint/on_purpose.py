@@ -66,7 +66,7 @@ def on_purpose(source: Source, finding: Finding) -> bool:
     """
     if finding.code in _OF_VALUES and any(a <= finding.start < b for a, b in source.once(_displays)):
         return True
-    name = source.path.replace("\\", "/").rpartition("/")[2]
+    name = source.file_name
     if not source.cell_starts and not _TEACHING.search(name):
         return False
     if source.cell_starts and (_ABOUT.search(name) or (finding.code.startswith("NNX80") and _PURE.search(name))):

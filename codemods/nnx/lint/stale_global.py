@@ -376,7 +376,7 @@ def _changes(context: Context, free: Free) -> Iterator[Place]:
 def _kept(function: FunctionFacts, node: ast.expr, text: str, change: Place) -> Finding:
     scope, place = change
     beside = scope.module is function.scope.module
-    where = "" if beside else f" of {scope.module.source.path}"
+    where = "" if beside else f" of {scope.module.source.file_name}"
     return finding(
         RULE.code,
         function.scope,

@@ -33,18 +33,22 @@ _ARRAYS = frozenset({"Array", "ndarray", "ArrayLike", "Float", "Int", "DeviceArr
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _told(context)
-    for cls, scope, node, name, help in (*_hidden(context), *_fields(context)):
-        if (
-            scope.module in context.asked and not in_test(cls.scope) and not in_test(scope)
-        ):  # tests ask what becomes of it
-            yield finding(
-                RULE.code,
-                scope,
-                node,
-                f"`{name}` is an array, and a part of the structure of `{cls.name}`: structures are compared and "
-                "hashed, and arrays cannot be",
-                help,
-            )
+    found: dict[ClassFacts, list[_Wrong]] = {}
+    for one in (*_hidden(context), *_fields(context)):
+        # tests ask what becomes of it
+        if one[1].module in context.asked and not in_test(one[0].scope) and not in_test(one[1]):
+            found.setdefault(one[0], []).append(one)
+    for cls, every in found.items():  # the fields of one class are mended together
+        _, scope, node, name, help = every[0]
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"`{name}` is an array, and a part of the structure of `{cls.name}`: structures are compared and "
+            "hashed, and arrays cannot be",
+            help,
+            related=[(other, f"`{word}`, too") for _, home, other, word, _ in every[1:] if home.module is scope.module],
+        )
 
 
 def _told(context: Context) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, foreign, jit_of, scopes
@@ -145,6 +146,8 @@ def measured(context: Context) -> list[Measured]:
                 lines = [line for line in started.get(ast.unparse(node.right), ()) if read and line < read.lineno]
                 if not read or not lines or _progress(context, scope, max(lines), node):
                     continue
+                if _written_before(context, scope, max(lines), node):
+                    continue
                 if _unfinished(context, scope, max(lines), read):
                     awaited = _awaited_after(context, scope, max(lines), read, ast.unparse(node.right))
                     # what stands between the clock and the difference may wait, too
@@ -152,6 +155,20 @@ def measured(context: Context) -> list[Measured]:
                         again = _called_before(context, scope, max(lines), read)
                         found.append(Measured(scope, node, max(lines), awaited, again))
     return found
+
+
+def _written_before(context: Context, scope: Scope, start: int, node: ast.BinOp) -> bool:
+    """Say whether a text writes out a result before the time: ``f"{step(x):.2f} took {time() - start}"``."""
+    above, part = around(context, scope), ast.AST()
+    whole: ast.AST | None = node
+    while whole is not None and not isinstance(whole, ast.JoinedStr | ast.stmt):
+        part, whole = whole, above.get(whole)
+    if not isinstance(whole, ast.JoinedStr) or part not in whole.values:
+        return False
+    before = whole.values[: whole.values.index(part)]
+    shown = {call for one in before if isinstance(one, ast.FormattedValue) for call in ast.walk(one.value)}
+    events = context.bodies.calls.get(scope, ()) if shown else ()
+    return any(event.node in shown and _runs_compiled(context, event, start) for event in events)
 
 
 def _reading(context: Context, node: ast.expr, scope: Scope) -> ast.Call | None:

@@ -16,7 +16,7 @@ from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import made, origin, own_stores
 from codemods.nnx.lint.places import each, foreign, in_test, shown
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.lint.variable_condition import variable_conditions
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
@@ -114,6 +114,12 @@ def _one_element(context: Context, compared: ast.Compare, scope: Scope) -> bool:
 def _of_one(context: Context, call: ast.Call, scope: Scope) -> bool:
     """Say whether a call makes an array of the one element that it is given, for all that is known: ``array([n])``."""
     word, node = last_word(call.func), call.args[0] if call.args else None
+    drawn = scope.module.values.get(call)
+    if isinstance(drawn, Call):
+        name = context.flow.calls.callee_name(context.flow.here(drawn, scope))
+        place = 2 if word in {"randint", "uniform", "normal"} else 1
+        if name.startswith("numpy.random.") and constant(argument(call, place, "size")) in (1, (1,)):
+            return True
     if word not in {"array", "asarray"} and word not in _WITH_AXIS:
         return False
     axes = 0

@@ -1026,6 +1026,17 @@ print(times(0.0, 4))
         ),
         clean=(
             """\
+flip = np.random.randint(0, 2, 1)
+if flip == 1:
+    print(flip)
+""",
+            """\
+share = np.random.rand(3)
+coin = np.random.choice(2, size=1)
+if coin == 0:
+    print(share)
+""",
+            """\
 def times(start, count):
     found, step = jnp.linspace(start, 1.0, count, retstep=True)
     found = found.reshape(-1, 1)
