@@ -199,9 +199,9 @@ _FIRST = (
     "code, which is mended. None of the false ones is made any more, of those of no use 18 and 6 hints, and all of the",
     "right ones.",
     "",
-    "When that was mended, 65 others were read, most of them in plain JAX: 146 findings, 90 right, 53 of no use (22 of",
-    "them in code that nobody calls), 3 false; 23 hints, 15 right, 7 of no use, 1 false. Two of the false ones are still",
-    "made, one for a number of zero that a caller two functions up gives, and one for code that is traced anew.",
+    "When that was mended, 65 others were read, most of them in plain JAX: 146 findings, 90 right, 53 of no use (22",
+    "of them in code that nobody calls), 3 false; 23 hints, 15 right, 7 of no use, 1 false. Two of the false ones are",
+    "still made, one for a zero that a caller two functions up gives, and one for code that is traced anew.",
 )
 
 
