@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
@@ -31,6 +30,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if not wanted or set(wanted) & given or _spoken_of(context, event, wanted):
             continue
         # kernels of libraries give names of their own, as "context": one that the program gives has to be meant
+        from difflib import get_close_matches  # only here: it is dear, and seldom asked
+
         meant = {one: get_close_matches(one, sorted(given), 1, _ALIKE) for one in wanted}
         if not all(meant.values()):
             continue

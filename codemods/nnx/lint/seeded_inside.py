@@ -12,12 +12,19 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Class
 
 _STREAMS = ("rngs", "rng", "key", "seed", "keys", "random_state")
 
 
+# where weights come from elsewhere
+_LOADED = pattern(rb"eval_shape|load|restore|pretrained|safetensors|from_bytes|from_state_dict")
+
+
 def _check(context: Context) -> Iterator[Finding]:
+    if any(module.source.matches(_LOADED) for module in context.project.modules):
+        return
     found: dict[ClassFacts, CallEvent] = {}
     for event, name in foreign(context, "Rngs"):
         cls = _seeded(context, event) if name == "flax.nnx.Rngs" else None
