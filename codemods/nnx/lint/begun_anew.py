@@ -10,7 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, is_metric
-from codemods.nnx.lint.syntax import inside, names_in, operands
+from codemods.nnx.lint.syntax import inside, names_in, operands, taken_apart
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -69,11 +69,8 @@ def _begun(context: Context, statement: ast.stmt, scope: Scope, added: set[str])
                 yield metric.id, True
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return
-    target, made = statement.targets[0], statement.value
-    pairs = [(target, made)]
-    if isinstance(target, ast.Tuple) and isinstance(made, ast.Tuple) and len(target.elts) == len(made.elts):
-        pairs = list(zip(target.elts, made.elts, strict=True))
-    for one, given in pairs:
+    made = statement.value
+    for one, given in taken_apart(statement.targets[0], made):
         if not isinstance(one, ast.Name):
             continue
         if _empty(given) or (isinstance(given, ast.Dict) and given.values and all(map(_empty, given.values))):

@@ -55,6 +55,10 @@ class Bodies:
             self._names[scope] = found
         return self._names[scope]
 
+    def reads(self, scope: Scope, name: str) -> list[ast.Name]:
+        """Return where a body reads a variable, in the order of :meth:`nodes`."""
+        return [node for node in self.names(scope).get(name, ()) if isinstance(node.ctx, ast.Load)]
+
     def paths(self, scope: Scope) -> dict[ast.AST, Path]:
         """Return the blocks around every node of a body."""
         if scope not in self._paths:

@@ -54,8 +54,7 @@ def _has_rows_after(context: Context, scope: Scope, call: ast.Call) -> bool:
     if isinstance(whole, ast.Assign) and len(whole.targets) == 1 and isinstance(whole.targets[0], ast.Name):
         name = whole.targets[0].id
         value = scope.module.values.get(call)
-        names = context.bodies.names(scope).get(name, ())
-        reads = [one for one in names if isinstance(one.ctx, ast.Load) and scope.module.values.get(one) is value]
+        reads = [one for one in context.bodies.reads(scope, name) if scope.module.values.get(one) is value]
     return any(_by_rows(above, one) for one in reads)
 
 

@@ -104,7 +104,7 @@ def _used(context: Context, event: CallEvent) -> tuple[ast.AST, bool] | None:
     if not isinstance(result, ast.Name) or not isinstance(volume, ast.Name):
         return None
     above = around(context, event.scope)
-    reads = [n for n in context.bodies.names(event.scope).get(volume.id, ()) if isinstance(n.ctx, ast.Load)]
+    reads = context.bodies.reads(event.scope, volume.id)
     if len(reads) != 1:
         return None
     holder = above.get(reads[0])

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.syntax import argument, constant, taken_apart
 from codemods.nnx.patterns import pattern
 
 _SPACING = pattern(r"_?(d|delta_?|h_?)(x|y|z|t|r|theta|tau|q|s|u)\d?|h|dx_\w+|spacing|grid_spacing|step_?size")
@@ -43,11 +43,7 @@ def _spacings(context: Context, event: CallEvent) -> Iterator[tuple[ast.expr, as
     """Yield the quotients of the same body that are called as the spacing of a grid is."""
     for node in context.bodies.nodes(event.scope):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            pairs = [(node.targets[0], node.value)]
-            target, value = pairs[0]
-            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-                pairs = list(zip(target.elts, value.elts, strict=True))
-            for name, made in pairs:
+            for name, made in taken_apart(node.targets[0], node.value):
                 if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Div) and isinstance(name, ast.Name):
                     if _SPACING.fullmatch(name.id.lower()):
                         yield name, made

@@ -29,7 +29,7 @@ def half_shuffled(
     if not isinstance(name, ast.Name):
         return
     above = around(context, scope)
-    loads = _loads(context, scope, name.id)
+    loads = context.bodies.reads(scope, name.id)
     shuffled = [part for one in loads for part in _indexed_by(context, scope, above, one)]
     if not shuffled:
         return
@@ -47,10 +47,6 @@ def half_shuffled(
                     yield part, other
 
 
-def _loads(context: Context, scope: Scope, name: str) -> list[ast.Name]:
-    return [one for one in context.bodies.names(scope).get(name, ()) if isinstance(one.ctx, ast.Load)]
-
-
 def _indexed_by(
     context: Context, scope: Scope, above: dict[ast.AST, ast.AST], order: ast.Name
 ) -> Iterator[tuple[ast.Subscript, ast.Slice]]:
@@ -62,7 +58,7 @@ def _indexed_by(
     if isinstance(whole, ast.Subscript) and whole.slice is cut:
         yield whole, cut.slice
     if isinstance(whole, ast.Assign) and len(whole.targets) == 1 and isinstance(whole.targets[0], ast.Name):
-        for one in _loads(context, scope, whole.targets[0].id):
+        for one in context.bodies.reads(scope, whole.targets[0].id):
             part = above.get(one)
             if isinstance(part, ast.Subscript) and part.slice is one:
                 yield part, cut.slice

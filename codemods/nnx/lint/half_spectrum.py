@@ -12,6 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import inside
+from codemods.nnx.nodes import last_word
 
 _HOMES = ("jax.numpy.fft.", "numpy.fft.", "scipy.fft.", "jax.scipy.fft.")
 _WHOLE = frozenset({"fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "hfft", "ihfft"})
@@ -43,16 +44,10 @@ def _check(context: Context) -> Iterator[Finding]:
                 scope,
                 event.node,
                 f"`{word}` has the frequencies of {'a whole' if other is _HALF else 'half of a'} spectrum, and "
-                f"`{_word(transform)}` gives {'half of one' if other is _HALF else 'a whole one'}",
+                f"`{last_word(transform.node.func)}` gives {'half of one' if other is _HALF else 'a whole one'}",
                 f"take {right}",
                 related=[(transform.node, "transformed here")],
             )
-
-
-def _word(event: CallEvent) -> str:
-    """Return the last word of the function that a call calls."""
-    func = event.node.func
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
 
 
 def _halved(context: Context, event: CallEvent) -> bool:

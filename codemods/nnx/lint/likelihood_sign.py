@@ -39,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
             value = _returned(context, function)
             if value is None or not _likelihood(context, function.scope, value):
                 continue
-            if not turned_by_callers(context, function) and not _subtracted(context, function):
+            if not turned_by_callers(context, function) and not _added(context, function):
                 yield finding(
                     RULE.code,
                     function.scope,
@@ -58,7 +58,7 @@ def _returned(context: Context, function: FunctionFacts) -> ast.expr | None:
     return value
 
 
-def _subtracted(context: Context, function: FunctionFacts) -> bool:
+def _added(context: Context, function: FunctionFacts) -> bool:
     """Say whether gradients are added to parameters where the gradient of a function is taken."""
     for root in context.traced.gradients:
         if root.function is function and any(

@@ -73,7 +73,7 @@ def _only_ranked(context: Context, event: CallEvent) -> bool:
     name = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
     uses = [node] if name is None else []
     if isinstance(name, ast.Name):
-        reads = [one for one in context.bodies.names(event.scope).get(name.id, ()) if isinstance(one.ctx, ast.Load)]
+        reads = context.bodies.reads(event.scope, name.id)
         uses = [above.get(one) for one in reads if event.scope.module.values.get(one) is event.value]
     return not uses or any(isinstance(one, ast.Call) and last_word(one.func) in _RANKING for one in uses)
 

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import constant, operands
+from codemods.nnx.lint.syntax import constant, operands, written_number
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -26,18 +26,18 @@ def _check(context: Context) -> Iterator[Finding]:
         if last_word(node.func) not in _ROOTS or len(node.args) != 1 or scope.module not in modules or in_test(scope):
             continue
         terms = operands(written(context, node.args[0], scope), ast.Add)
-        squares = [one for one in terms if _mean(context, one, scope) is not None]
-        if len(squares) != 1 or not all(_small(one) for one in terms if one is not squares[0]):
+        squares = [(one, mean) for one in terms if (mean := _mean(context, one, scope)) is not None]
+        if len(squares) != 1 or not all(_small(one) for one in terms if one is not squares[0][0]):
             continue
-        whole = _mean(context, squares[0], scope)
-        given = written(context, whole, scope) if whole is not None else None
+        square, whole = squares[0]
+        given = written(context, whole, scope)
         error = isinstance(given, ast.BinOp) and isinstance(given.op, ast.Sub)
-        if whole is None or not ((error and len(terms) == 1) or _scales(context, scope, node, ast.unparse(whole))):
+        if not ((error and len(terms) == 1) or _scales(context, scope, node, ast.unparse(whole))):
             continue
         yield finding(
             RULE.code,
             scope,
-            squares[0],
+            square,
             "this is the square of the mean, in which values of both signs cancel, not the mean of the squares",
             f"square first: jnp.mean(({ast.unparse(whole)}) ** 2)",
         )
@@ -99,8 +99,8 @@ def _is_array_method(call: ast.Call) -> bool:
 
 def _small(node: ast.expr) -> bool:
     """Say whether a number is there only against a division by zero."""
-    number = constant(node)
-    if isinstance(number, int | float) and not isinstance(number, bool):
+    number = written_number(node)
+    if number is not None:
         return 0 < number <= 1e-2
     return bool(_SMALL.fullmatch(ast.unparse(node)))
 

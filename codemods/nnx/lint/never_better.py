@@ -11,7 +11,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import constant, entry_word
+from codemods.nnx.lint.syntax import constant, entry_word, taken_apart, written_number
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -71,11 +71,10 @@ def _kept(node: ast.If, best: ast.Name, value: ast.expr) -> bool:
         for one in ast.walk(statement):
             if not isinstance(one, ast.Assign) or len(one.targets) != 1:
                 continue
-            target, given = one.targets[0], one.value
-            pairs = [(target, given)]
-            if isinstance(target, ast.Tuple) and isinstance(given, ast.Tuple) and len(target.elts) == len(given.elts):
-                pairs = list(zip(target.elts, given.elts, strict=True))
-            if any(isinstance(t, ast.Name) and t.id == best.id and _same(v, text) for t, v in pairs):
+            if any(
+                isinstance(t, ast.Name) and t.id == best.id and _same(v, text)
+                for t, v in taken_apart(one.targets[0], one.value)
+            ):
                 return True
     return False
 
@@ -100,11 +99,9 @@ def _begun(context: Context, scope: Scope, node: ast.If, best: ast.Name) -> ast.
     for statement in context.bodies.nodes(scope):
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                if target is outer[0]:
-                    return statement.value
-                if isinstance(target, ast.Tuple) and outer[0] in target.elts and isinstance(statement.value, ast.Tuple):
-                    if len(target.elts) == len(statement.value.elts):
-                        return statement.value.elts[target.elts.index(outer[0])]
+                found = next((value for one, value in taken_apart(target, statement.value) if one is outer[0]), None)
+                if found is not None:
+                    return found
     return None
 
 
@@ -119,8 +116,7 @@ def _number(node: ast.expr) -> float | None:
         text = constant(node.args[0])
         if isinstance(text, str) and text.lower().strip("+-") in {"inf", "infinity"}:
             return -math.inf if text.startswith("-") else math.inf
-    number = constant(node)
-    return float(number) if isinstance(number, int | float) and not isinstance(number, bool) else None
+    return written_number(node)
 
 
 def _never(scope: Scope, best: ast.Name, value: ast.expr, smaller: bool, begun: ast.expr) -> str:

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, written
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.syntax import argument, written_number
 
 _PERCENT = frozenset({"percentile", "nanpercentile"})
 _SHARES = frozenset({"quantile", "nanquantile"})
@@ -22,7 +22,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *_PERCENT, *_SHARES):
         if name.startswith(("jax.numpy.", "numpy.")) and not in_test(event.scope):
             node = argument(event.node, 1, "q")
-            asked = [_number(one) for one in _parts(context, node, event.scope)] if node is not None else []
+            asked = [written_number(one) for one in _parts(context, node, event.scope)] if node is not None else []
             found.setdefault(event.scope.module, []).append((event, last(name), [n for n in asked if n is not None]))
     for every in found.values():
         shares = [one for one in every if one[1] in _SHARES and any(number > 1 for number in one[2])]
@@ -50,11 +50,6 @@ def _parts(context: Context, node: ast.expr, scope: Scope) -> list[ast.expr]:
     if isinstance(node, ast.Call) and len(node.args) == 1:  # jnp.array([...])
         node = written(context, node.args[0], scope)
     return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
-
-
-def _number(node: ast.expr) -> float | None:
-    number = constant(node)
-    return float(number) if isinstance(number, int | float) and not isinstance(number, bool) else None
 
 
 _BAD = """\

@@ -58,7 +58,7 @@ def _cut_in_rows(context: Context, scope: Scope, turned: ast.Subscript) -> bool:
         return _first_ones(whole.slice)
     if not isinstance(whole, ast.Assign) or len(whole.targets) != 1 or not isinstance(whole.targets[0], ast.Name):
         return False
-    reads = [one for one in context.bodies.names(scope).get(whole.targets[0].id, ()) if isinstance(one.ctx, ast.Load)]
+    reads = context.bodies.reads(scope, whole.targets[0].id)
     parts = [above.get(one) for one in reads]
     return any(isinstance(one, ast.Subscript) and one.value in reads and _first_ones(one.slice) for one in parts)
 

@@ -15,7 +15,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import callers_of, each, foreign, in_test, kinds_of, passed, position, scopes
-from codemods.nnx.lint.syntax import argument, innermost_loop, inside
+from codemods.nnx.lint.syntax import argument, innermost_loop, inside, taken_apart
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
@@ -391,12 +391,7 @@ def _assigned(context: Context, scope: Scope) -> Iterator[tuple[ast.Assign, ast.
     for node in context.bodies.nodes(scope):
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
             continue
-        target, source = node.targets[0], node.value
-        if isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple) and len(target.elts) == len(source.elts):
-            for one, other in zip(target.elts, source.elts, strict=True):
-                yield node, one, other
-        else:
-            yield node, target, source
+        yield from ((node, target, source) for target, source in taken_apart(node.targets[0], node.value))
 
 
 def _at_once(context: Context, scope: Scope) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, keyword, taken_apart
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Unknown
 
@@ -90,20 +90,13 @@ def _operand(node: ast.expr, scope: Scope) -> ast.expr:
         pair
         for n in ast.walk(scope.function.node)
         if isinstance(n, ast.Assign) and len(n.targets) == 1
-        for pair in _taken_apart(n.targets[0], n.value)
+        for pair in taken_apart(n.targets[0], n.value)
     )
     return next((made for target, made in pairs if len(bound) == 1 and target is bound[0]), node)
 
 
 def _stored(node: ast.Name) -> bool:
     return not isinstance(node.ctx, ast.Load)
-
-
-def _taken_apart(target: ast.expr, made: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Return the variables of an assignment with what each gets."""
-    if isinstance(target, ast.Tuple) and isinstance(made, ast.Tuple) and len(target.elts) == len(made.elts):
-        return [*zip(target.elts, made.elts, strict=True)]
-    return [(target, made)]
 
 
 def _against_rows(difference: ast.BinOp) -> ast.expr | None:

@@ -271,7 +271,7 @@ def _of_first_round(context: Context, function: FunctionFacts) -> bool:
     scope = function.scope.parent
     if scope is None:
         return False
-    names = [n for n in context.bodies.names(scope).get(function.name, ()) if isinstance(n.ctx, ast.Load)]
+    names = context.bodies.reads(scope, function.name)
     if not names:
         return False
     paths = context.bodies.paths(scope)

@@ -87,7 +87,7 @@ def _as_mean(context: Context, scope: Scope, call: ast.Call) -> bool:
     if not isinstance(whole, ast.Assign) or len(whole.targets) != 1 or not isinstance(whole.targets[0], ast.Name):
         return False
     name = whole.targets[0].id
-    reads = [one for one in context.bodies.names(scope).get(name, ()) if isinstance(one.ctx, ast.Load)]
+    reads = context.bodies.reads(scope, name)
     users = [above.get(one) for one in reads]
     if any(isinstance(user, ast.BinOp | ast.AugAssign) and isinstance(user.op, ast.Div) for user in users):
         return False

@@ -180,6 +180,19 @@ def several(value: object) -> tuple[object, ...]:
     return tuple(value) if isinstance(value, tuple | list | set) else (value,)
 
 
+def written_number(node: ast.expr | None) -> float | None:
+    """Return the number that a literal is; None for others, and for truth values."""
+    number = constant(node)
+    return float(number) if isinstance(number, int | float) and not isinstance(number, bool) else None
+
+
+def taken_apart(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the targets of an assignment with what each gets: both of ``(x,), (dx,) = primals, tangents``."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
+
+
 def one_of(node: ast.expr | None, values: Iterable[object]) -> bool:
     """Say whether an expression is a literal of one of these values; a list has no hash, and may be asked about too."""
     value = constant(node)

@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.moved_values import moved
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import own_nodes
+from codemods.nnx.lint.syntax import own_nodes, taken_apart
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Mapping, Param, Ref, Sequence, Star, Value
 
 _DECORATORS = frozenset({"register_pytree_node_class", "register_pytree_with_keys_class"})
@@ -233,7 +233,7 @@ def _stored(context: Context, init: FunctionFacts, given: dict[str, str], made: 
         if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
             continue
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        for target, node in _pairs(targets[0], statement.value):
+        for target, node in taken_apart(targets[0], statement.value):
             if not isinstance(target, ast.Attribute) or values.get(target.value) is not init.self_param:
                 continue
             if sum(one.attr == target.attr for one in stores) != 1:
@@ -248,12 +248,6 @@ def _stored(context: Context, init: FunctionFacts, given: dict[str, str], made: 
     return made
 
 
-def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts, strict=True))
-    return [(target, value)]
-
-
 def _assigned(unflatten: FunctionFacts, origin: _Origins, made: _Made) -> _Made:
     """Return what is assigned to the attributes of an object that was made without its constructor."""
     values = unflatten.scope.module.values
@@ -261,7 +255,7 @@ def _assigned(unflatten: FunctionFacts, origin: _Origins, made: _Made) -> _Made:
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
             continue
         target = node.targets[0]
-        for one, value in _pairs(target, node.value):
+        for one, value in taken_apart(target, node.value):
             if isinstance(one, ast.Attribute) and (name := origin.of(values.get(value))) is not None:
                 made.origins[one.attr] = name
         if isinstance(target, ast.Tuple) and (whole := values.get(node.value)) is not None:

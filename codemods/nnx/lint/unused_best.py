@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.places import each, foreign, in_test
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import inside, taken_apart
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -44,11 +44,7 @@ def _named(context: Context) -> Iterator[Finding]:
         function = scope.function
         if function is None or len(node.targets) != 1 or in_test(scope):
             continue
-        target, value = node.targets[0], node.value
-        pairs = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs = list(zip(target.elts, value.elts, strict=True))
-        for kept, given in pairs:
+        for kept, given in taken_apart(node.targets[0], node.value):
             if not isinstance(kept, ast.Name) or not _BEST.search(kept.id):
                 continue
             if kept.id in scope.globals or kept.id in scope.remote:
