@@ -7,14 +7,13 @@ there, and follows from there what happens in order. Functions that have nothing
 from __future__ import annotations
 
 import ast
-import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.state.execution import Execution
+from codemods.nnx.state.giving_back import given_back
 from codemods.nnx.state.heap import Change, Share, Thing
 from codemods.nnx.state.relevance import Part, Relevance, part
 from codemods.nnx.state.summaries import Summaries
@@ -54,7 +53,7 @@ def aliases(context: Context) -> tuple[Alias, ...]:
 
 
 def _of_project(context: Context) -> tuple[Alias, ...]:
-    with _given_back():
+    with given_back():
         return tuple(find(context))
 
 
@@ -67,25 +66,8 @@ def aliases_of(context: Context, events: Iterable[CallEvent]) -> tuple[Alias, ..
     """
     wanted = dict.fromkeys(events)
     nodes = {event.node for event in wanted}
-    with _given_back():
+    with given_back():
         return tuple(alias for alias in find(context, map(part, wanted)) if alias.node in nodes)
-
-
-@contextmanager
-def _given_back() -> Iterator[None]:
-    """Give back in the end what was made inside: the objects of all runs hold each other, and may fill a gigabyte.
-
-    What was there before is not looked at, which is most of what an analysis keeps.
-    """
-    if gc.get_freeze_count():  # somebody else's
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.collect()
-        gc.unfreeze()
 
 
 def find(context: Context, parts: Iterable[Part] | None = None) -> Iterator[Alias]:

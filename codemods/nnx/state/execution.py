@@ -14,6 +14,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.state.calls import Calls
 from codemods.nnx.state.events import Bind, Log, Mutate, Overwrite, Put, Read, Renewed, Shared, Taken, Told, Ways
 from codemods.nnx.state.expressions import Expressions
+from codemods.nnx.state.giving_back import to_let_go
 from codemods.nnx.state.heap import ANY, Change, Heap, Share, Thing, may_be_variable, narrowed
 from codemods.nnx.state.library import Library
 from codemods.nnx.state.methods import Methods
@@ -66,6 +67,11 @@ class Execution:
         self.calls = Calls(self)
         self.library = Library(self)
         self.methods = Methods(self)
+        to_let_go(self)
+
+    def let_go(self) -> None:
+        """Hold nothing any more, since nobody asks again."""
+        vars(self).clear()
 
     # -- variables ----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from itertools import count
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
+from codemods.nnx.state.giving_back import to_let_go
 
 _INSIDE = 500  # how many objects in one are looked at
 _MANY = 8  # how many unknown objects one value may be
@@ -63,6 +64,7 @@ class Thing:
     number: int = field(default_factory=count().__next__)
 
     def __post_init__(self) -> None:
+        to_let_go(self)
         for things in self.fields.values():
             for thing in things:
                 thing.held_by(self)
@@ -89,6 +91,12 @@ class Thing:
             self.holders.add(holder)
         else:  # an empty set for each of very many objects would take much memory
             self.holders = {*self.holders, holder}
+
+    def let_go(self) -> None:
+        """Hold no other object any more, since nobody asks again."""
+        self.parent = self.partial = None
+        self.fields.clear()
+        self.steps = self.holders = frozenset()
 
     def inside(self) -> set[Thing]:
         """Return the object with everything in it."""
