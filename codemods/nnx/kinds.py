@@ -103,7 +103,7 @@ _RESULTS = {
 
 
 # functions of jax.numpy that give a list or tuple of arrays
-_SEVERAL = frozenset(
+SEVERAL = frozenset(
     f"jax.numpy.{name}"
     for name in (
         "array_split", "broadcast_arrays", "dsplit", "histogramdd", "hsplit", "ix_", "meshgrid", "split", "unstack",
@@ -332,7 +332,7 @@ def result_kind(name: str) -> Kind | None:
         return known
     if name.endswith(".state") and class_kind(name.removesuffix(".state")) is Kind.VARIABLE:
         return Kind.VARIABLE  # nnx.Param.state(value) of Flax 0.10
-    if name in _SEVERAL or name in _NO_ARRAYS or name in _ANYTHING:
+    if name in SEVERAL or name in _NO_ARRAYS or name in _ANYTHING:
         return None
     if name.startswith(("jax.numpy.", "jax.nn.", "jax.random.", "jax.lax.")):
         return Kind.ARRAY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 # Functions that return a function which behaves like their first argument as far as objects are concerned.
@@ -138,3 +139,17 @@ def foreign(module: str) -> bool:
     (True, False)
     """
     return module.partition(".")[0] in _LIBRARIES
+
+
+def named_so(name: str, modules: Iterable[str], is_package: Callable[[str], bool]) -> list[str]:
+    """Return the modules that an import may mean that is not found from its own folder outwards.
+
+    Args:
+        name: what is imported: ``lab.optim`` may be any module of a name that ends so, ``lab`` alone a package in a
+            folder ``src``, from which it is installed.
+        modules: the names of those whose last word is that of the import.
+        is_package: says whether a module is a package.
+    """
+    if "." not in name:
+        return [full for full in modules if f".{full}".endswith(f".src.{name}") and is_package(full)]
+    return [full for full in modules if full.endswith("." + name)]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
-from codemods.nnx.known import COMPATIBILITY, foreign
+from codemods.nnx.known import COMPATIBILITY, foreign, named_so
 
 
 class Modules:
@@ -66,7 +66,8 @@ class Project(Modules):
         """Return the project's module that ``importer`` means by a dotted name; None if it is not the project's.
 
         A name is looked up as it is, then beside the importing module and in the folders around it that are no
-        packages (as for scripts, whose folder is on the path), then as the end of the one module name that ends so.
+        packages (as for scripts, whose folder is on the path), then as the end of the one module name that ends so; a
+        single word only as that of a package in a folder ``src``.
         The names of Flax, JAX and the standard library mean these, whatever files lie beside.
         """
         key = (name, importer)
@@ -90,8 +91,9 @@ class Project(Modules):
             module = self._by_name.get(f"{folder}.{name}" if folder else name)
             if module is not None:
                 return module
-        ends = [full for full in self._by_tail.get(name.rpartition(".")[2], ()) if full.endswith("." + name)]
-        return self._by_name[ends[0]] if len(ends) == 1 and "." in name else None
+        similar = self._by_tail.get(name.rpartition(".")[2], ())
+        ends = named_so(name, similar, lambda full: self._by_name[full].source.package)
+        return self._by_name[ends[0]] if len(ends) == 1 else None
 
 
 def scope_of(module: ModuleFacts, node: ast.stmt | ast.expr) -> Scope:

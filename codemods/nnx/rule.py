@@ -24,7 +24,7 @@ class Kind(enum.Enum):
 #: The families of codes of the lint rules on mistakes; those on speed are NNX90, NNX91, NNX920 and NNX921.
 MISTAKES = (
     "NNX8",
-    *(f"NNX{n}" for n in range(64, 70)),
+    *(f"NNX{n}" for n in (*range(55, 60), *range(63, 70))),
     *(f"NNX{n}" for n in range(703, 710)),
     *(f"NNX7{n}" for n in range(1, 10)),
     *(f"NNX{n}" for n in range(922, 1000)),

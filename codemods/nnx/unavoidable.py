@@ -235,6 +235,14 @@ CHANGES: tuple[Change, ...] = (
         r"(Batch|Layer|Group|Instance|RMS)Norm\b",
     ),
     Change(
+        6,
+        "`nnx.iter_graph` yields a Variable that is held twice once; up to 0.12.4 it came with each of its paths",
+        "0.12.5",
+        "Which Variables are shared shows at run time only, and a loop that asks each for itself is right either way.",
+        "Walk over the attributes of `nnx.iter_modules` where each path counts, or each visit changes a Variable.",
+        r"\biter_graph\b",
+    ),
+    Change(
         7,
         "`bridge.ToNNX` keeps its streams at `to_nnx__rngs/...` in the state, up to 0.11 at `rngs/...`",
         "0.12.0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fnmatch
 import os
 import pathlib
 import shutil
@@ -50,6 +51,25 @@ def require_free(destination: str, source: str) -> None:
         raise CheckpointError(f"{destination} exists already", "remove it, or name another destination")
     if not is_remote(destination):
         _require_writable(pathlib.Path(destination).parent)
+
+
+def require_findable(destination: str) -> None:
+    """Refuse a destination below which Orbax would not find the types of keys.
+
+    It looks for their files by a pattern that begins with the whole path, in which ``[…]`` stands for one character.
+
+    Raises:
+        CheckpointError: naming the folder.
+    """
+    if is_remote(destination):
+        return
+    for name in pathlib.PurePath(destination).parts:
+        if not fnmatch.fnmatchcase(name, name):
+            raise CheckpointError(
+                f"{destination}: Orbax takes {name!r} for a pattern and finds no key types below it, so keys would "
+                "come back as numbers",
+                "name a destination without [ ] in its path",
+            )
 
 
 def _require_writable(folder: pathlib.Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nnxmigrate.checkpoint.choosing import choose_form
-from nnxmigrate.checkpoint.destination import require_free
+from nnxmigrate.checkpoint.destination import require_findable, require_free
 from nnxmigrate.checkpoint.errors import READABLE, CheckpointError
 from nnxmigrate.checkpoint.files import Folder, is_remote, local_path, open_folder
 from nnxmigrate.checkpoint.initialise import CompiledSizes, Program
@@ -169,7 +169,19 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
             shared = shared or chosen.shared
     job = Job(request, checkpoint, destination, items, notes, program, shared, seconds=seconds)
     job.notes += dict.fromkeys(_notes(job))  # steps and parts of one state may have the same
+    if _writes_keys(job):
+        require_findable(destination)
     return job
+
+
+def _writes_keys(job: Job) -> bool:
+    """Say whether there will be typed keys in the result."""
+    if job.request.check or job.needless:
+        return False
+    plans = [plan for _, plan in job.converted]
+    return any(kept.key_impl for plan in plans for kept in plan.kept) or any(
+        leaf.key_impl for plan in plans for leaf in plan.added
+    )
 
 
 def _is_split(step: Step, trees: Sequence[StoredTree]) -> bool:

@@ -6,8 +6,18 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnxmigrate.checkpoint.errors import MisfitError
-from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, STEP, bare, joined_by, nested_each, nodes_above, with_streams
-from nnxmigrate.checkpoint.rng import Stream
+from nnxmigrate.checkpoint.nodes import (
+    MODEL,
+    OPT_STATE,
+    STEP,
+    bare,
+    joined_by,
+    nested_each,
+    nodes_above,
+    with_streams,
+    with_streams_apart,
+)
+from nnxmigrate.checkpoint.rng import Stream, find_streams
 from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.tree import SEQUENCE_KEY, Leaf, Path, dotted
 
@@ -28,6 +38,7 @@ class Misfit:
         lost: leaves of stored streams that the new program does not have.
         of: what the refusal begins with.
         kept: the paths of the stored leaves that fit.
+        rng: leaves of the new program's RNG state that would be computed.
     """
 
     missing: Sequence[TargetLeaf]
@@ -39,6 +50,7 @@ class Misfit:
     lost: Sequence[Leaf] = ()
     of: str = ""
     kept: Sequence[Path] = ()
+    rng: Sequence[TargetLeaf] = ()
 
     def error(self) -> MisfitError:
         """Return the refusal: it names the leaves, and the way out."""
@@ -94,7 +106,8 @@ class Misfit:
     def _by_the_factory(self) -> str:
         nodes = _kept_below(self.unexpected, self.missing)
         nodes = with_streams(nodes, self.streams) or nodes
-        if nodes:
+        apart = self._streams_apart(nodes)
+        if nodes and not apart:
             places = " and ".join(map(dotted, nodes))
             holders = _optimizers_in(leaf.path for leaf in self.unexpected)
             inner = {
@@ -107,13 +120,21 @@ class Misfit:
             inner |= {leaf.path[:1]: "…" for leaf in self.unexpected if leaf.path[:1] not in tops and () not in tops}
             tree = nested_each(inner)
             return f"the model is stored below {places}: let the factory return the tree that was saved, with {tree}"
-        parts = _parts_below(self.unexpected, self.missing)
+        parts = [dotted(node) for node in (*nodes, *apart)] or _parts_below(self.unexpected, self.missing)
         if not parts:
             return self._of_a_part()
         return (
             f"the model's state is stored in parts, below {' and '.join(parts)}: let the factory return the tree "
             f"that was saved, made of what nnx.split gives"
         )
+
+    def _streams_apart(self, nodes: Sequence[Path]) -> list[Path]:
+        """Return the nodes that hold the RNG state of a model which stands below one of others without any."""
+        if not nodes or with_streams(nodes, self.streams):
+            return []
+        new = {stream.path for stream in find_streams({leaf.path: leaf for leaf in self.rng})}
+        stored = [*self.kept, *(leaf.path for leaf in self.unexpected)]
+        return with_streams_apart(stored, nodes[0], self.streams, new)
 
     def _of_a_part(self) -> str:
         """Say so where keys hold a part of the model each, and no RNG state."""
@@ -233,7 +254,8 @@ def _kept_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[Pat
 def _parts_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[str]:
     """Return the nodes, more than one, below which the missing leaves are stored, each of a part of them.
 
-    Averages stand beside such parts too. What an optimizer remembers of parameters has their names, but is none.
+    Averages stand beside such parts too. What an optimizer remembers of parameters has their names, but is none; where
+    its place has no name, as in a tuple, it stands deeper than they do.
     """
     wanted = {(bare(leaf.path), leaf.described) for leaf in missing}
     held: dict[Path, set[tuple[Path, str]]] = {}
@@ -242,7 +264,11 @@ def _parts_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[st
         for depth in range(1, len(path) if OPT_STATE not in path else 0):
             if (path[depth:], leaf.described) in wanted:
                 held.setdefault(path[:depth], set()).add((path[depth:], leaf.described))
-    parts = {node: own for node, own in held.items() if not any(own < other for other in held.values())}
+    parts = {
+        node: own
+        for node, own in held.items()
+        if not any(own < other or (own == other and len(above) < len(node)) for above, other in held.items())
+    }
     whole = set().union(*parts.values()) == wanted
     return [dotted(node) for node in parts] if whole and len(parts) > 1 else []
 

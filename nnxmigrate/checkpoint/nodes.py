@@ -42,6 +42,31 @@ def with_streams(nodes: Iterable[Path], streams: Iterable[Stream]) -> list[Path]
     return [node for node in nodes if any(is_below(stream.path, node) for stream in streams)]
 
 
+def with_streams_apart(
+    stored: Collection[Path], mount: Path, streams: Iterable[Stream], new: Collection[Path]
+) -> list[Path]:
+    """Return the nodes of a tree that hold RNG state of the model below another node, and nothing else.
+
+    So it is where a program saved the parts of a model below a key each, as ``nnx.split`` gives them.
+
+    Args:
+        stored: the paths of all stored leaves.
+        mount: the node below which all other leaves of the model are stored.
+        streams: the stored streams.
+        new: the paths of the model's own streams.
+    """
+    halves = {leaf.path for stream in streams for leaf in stream.leaves}
+    ordinary = [path for path in stored if path not in halves]
+    found = set()
+    for stream in streams:
+        path = stream.path
+        for depth in range(1, len(path)):
+            if path[depth:] in new or path[depth:-1] in new:  # Flax 0.10 has several streams where a layer now has one
+                found.add(path[:depth])
+    apart = (node for node in found if not (is_below(node, mount) or is_below(mount, node)))
+    return sorted(node for node in apart if not any(is_below(path, node) for path in ordinary))
+
+
 def bare(path: Path) -> Path:
     """Return a path as a pure dict has it, which does not name the value of a Variable."""
     return path[:-1] if path[-1:] == ("value",) else path

@@ -169,4 +169,5 @@ class Plan:
                 lost=self.lost,
                 of=of,
                 kept=tuple(kept.leaf.path for kept in self.kept),
+                rng=tuple(leaf for leaf in self.added if leaf.rng),
             ).error()

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.misfit import named
-from nnxmigrate.checkpoint.nodes import MODEL, OPT_STATE, OPTIMIZER, bare, holds_optimizer, nodes_above, with_streams
+from nnxmigrate.checkpoint.nodes import (
+    MODEL,
+    OPT_STATE,
+    OPTIMIZER,
+    bare,
+    holds_optimizer,
+    nodes_above,
+    with_streams,
+    with_streams_apart,
+)
 from nnxmigrate.checkpoint.plan import Kept, Plan
 from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams, lone_counts, unproven_streams
 from nnxmigrate.checkpoint.shared import SameValue, Shared, shared_streams
@@ -87,12 +96,19 @@ def _mounts(tree: StoredTree, wanted: Mapping[Path, TargetLeaf]) -> list[Path]:
     """Return the only node, if there is one, below which a checkpoint has all leaves of the new program.
 
     So are those of dicts in which a program saved its model beside other things. Of several, it is the only one with
-    RNG state, if the model has some.
+    RNG state, if the model has some. There is none where RNG state is below a key of its own: new RNG state would go to
+    another place than that from which the program restores it.
     """
     found = nodes_above(tree.leaves, [path for path, leaf in wanted.items() if not (leaf.rng or leaf.empty)])
-    if len(found) > 1 and any(leaf.rng for leaf in wanted.values()):
-        found = with_streams(found, find_streams(tree.leaves))
-    return found if len(found) == 1 and found != [()] else []
+    streams = find_streams(tree.leaves)
+    rng = {path: leaf for path, leaf in wanted.items() if leaf.rng}
+    if len(found) > 1 and rng:
+        found = with_streams(found, streams)
+    if len(found) != 1 or found == [()]:
+        return []
+    own = {stream.path for stream in find_streams(rng)}
+    parts = not with_streams(found, streams) and with_streams_apart(tree.leaves, found[0], streams, own)
+    return [] if parts else found
 
 
 class _Planning:

@@ -117,6 +117,21 @@ def _recorded(array_metadatas: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def _joining(folder: Folder, zarr3: bool) -> str:
+    """Say how the database's root is made anew from what every process wrote; empty if a part of that is lost too.
+
+    Orbax makes it when a checkpoint is complete, but below a folder with ``[`` in its name it finds nothing to join.
+    """
+    parts = [name for name in folder.folders() if name.startswith("ocdbt.process_")]
+    if not parts or any("manifest.ocdbt" not in folder.child(name).files() for name in parts):
+        return ""
+    return (
+        "what the processes wrote is there; in a copy without [ in its path, with etils.epath.Path(COPY) as path, "
+        "asyncio.run(ocp.type_handlers.merge_ocdbt_per_process_files(path, ocp.type_handlers.get_ts_context(), "
+        f"{zarr3})) joins it"
+    )
+
+
 def _headers(folder: Folder, ocdbt: bool, zarr3: bool, names: list[str]) -> dict[str, Any]:
     """Return the arrays' headers, by leaf name."""
     keys = {name: f"{name}/{header_name(zarr3)}" for name in names}
@@ -134,7 +149,9 @@ def _headers(folder: Folder, ocdbt: bool, zarr3: bool, names: list[str]) -> dict
         found = {name: folder.read(key) for name, key in keys.items()}
     lost = [name for name, content in found.items() if content is None]
     if lost and not ocdbt and any(name == "d" or name.startswith("ocdbt.process_") for name in folder.folders()):
-        raise CheckpointError(f"{folder}: damaged: manifest.ocdbt, the database's root, is missing")
+        raise CheckpointError(
+            f"{folder}: damaged: manifest.ocdbt, the database's root, is missing", _joining(folder, zarr3)
+        )
     if lost:
         raise CheckpointError(f"{folder}: damaged: the array of {lost[0]} is missing ({len(lost)} such leaves)")
     try:

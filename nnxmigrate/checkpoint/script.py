@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.initialise import Made, Program
 from nnxmigrate.checkpoint.job import Job
 from nnxmigrate.checkpoint.loading import Maker
+from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.target import Layout
+from nnxmigrate.checkpoint.trees import SAVED, saved_lines
 
 _SCRIPT = '''\
 """Make an NNX 0.10 checkpoint loadable in the migrated program.
@@ -20,7 +23,7 @@ from functools import partial
 import jax
 import orbax.checkpoint as ocp
 from etils import epath
-from flax import nnx
+from flax import {flax}
 {imports}
 
 SOURCE = epath.Path({source!r})
@@ -38,7 +41,7 @@ ADDED = {added}
 
 def make_state():
     """Return the tree that the new program saves."""
-    return {state}
+{body}
 
 
 def name_of(path):
@@ -54,7 +57,7 @@ def restored():
     tree = getattr(found, "tree", found)
     here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     arguments = jax.tree.map(
-        lambda leaf: ocp.ArrayRestoreArgs(sharding=here) if hasattr(leaf, "sharding") else ocp.RestoreArgs(),
+        lambda leaf: ocp.ArrayRestoreArgs(sharding=here) if {placed} else ocp.RestoreArgs(),
         tree,
         is_leaf=lambda leaf: hasattr(leaf, "shape"),
     )
@@ -109,22 +112,51 @@ def standalone_script(job: Job, maker: Maker) -> str:
     if job.program.eager:
         raise CheckpointError("a script needs a model that can be traced")
     outside = [kept for kept in plan.kept if kept.path not in job.program.target[plan.layout]]
-    if plan.parts != ("",) or outside or not job.program.plain:
-        raise CheckpointError("a script converts a whole tree: let the factory return the object whose state was saved")
+    if plan.parts != ("",) or outside or plan.within:
+        raise CheckpointError(
+            "a script converts a whole tree", "let the factory return all that was saved, not a model in it alone"
+        )
     part = plan.part_of
-    state = f"nnx.state({maker.call}{f', {part.text}' if part else ''})"
     place = "/".join(filter(None, (job.destination, one.step.name, one.item.name)))
+    # numbers and NumPy's arrays have no sharding and keep their width; where none is recorded, keys have to stay keys
+    placed = 'hasattr(leaf, "sharding")' if one.tree.shardings is None else 'getattr(leaf, "sharding", None)'
     allowed = any(not leaf.rng for leaf in plan.added)
     return _SCRIPT.format(
         imports="\n".join([maker.imports, *(part.import_lines if part else [])]),
+        flax="config, nnx" if job.program.unsharded else "nnx",
         source=str(one.item.folder),
         destination=place,
+        placed=placed,
         dropped=_set(leaf.name for leaf in plan.dropped),
         renamed={kept.leaf.name: kept.name for kept in plan.kept if kept.renamed},
         added=_set(leaf.name for leaf in plan.added),
         computed=", and leaves that are initialised anew" if allowed else "",
-        state=f"nnx.to_pure_dict({state})" if plan.layout is Layout.PURE else state,
+        body="\n".join(f"    {line}" for line in _body(job.program, plan, maker)),
     )
+
+
+def _body(program: Program, plan: Plan, maker: Maker) -> list[str]:
+    """Return the lines that make and return what the new program saves.
+
+    Raises:
+        CheckpointError: if that takes more than the states of what the factory returns.
+    """
+    pure = plan.layout is Layout.PURE
+    if program.plain:
+        state = f"nnx.state({maker.call}{f', {plan.part_of.text}' if plan.part_of else ''})"
+        lines = [f"return nnx.to_pure_dict({state})" if pure else f"return {state}"]
+    else:
+        own = saved_lines(program, pure) if program.made is Made.TREE and not program.parted else None
+        if own is None or plan.part_of:
+            raise CheckpointError(
+                "a script converts the state of one object, or a tree of states",
+                "without --emit-script it is converted",
+            )
+        lines = [f"{SAVED} = {maker.call}", *own]
+    if program.unsharded:
+        note = "  # the factory sets no mesh"
+        return [f'with config.temp_flip_flag("always_shard_variable", False):{note}', *(f"    {one}" for one in lines)]
+    return lines
 
 
 def _set(names: Iterable[str]) -> str:

@@ -60,6 +60,19 @@ def _reading(name: str, target: str, job: Job, one: ItemJob, plan: Plan, stored_
     return partially(name, above, stored_in or job.result, one), name + "".join(f"[{key!r}]" for key in plan.mount)
 
 
+def saved_lines(program: Program, pure: bool) -> list[str] | None:
+    """Return the body of a function that makes what is saved of the tree in :data:`SAVED`; None if it takes more."""
+    if program.form is Form.PIECES:
+        lines, target = _target(SAVED, program.held, pure, False)
+    elif program.form is Form.ONE:
+        lines, target = [], _state(SAVED, pure, False)
+    else:
+        return None
+    if not lines:
+        return [f"return {target}"]
+    return [lines[0].replace("target = ", "return ", 1), *lines[1:]]
+
+
 _TAKEN = {SAVED, "ocp", "nnx", "jax", "state", "target", "whole", "manager", "arguments", "checkpointer"}
 
 

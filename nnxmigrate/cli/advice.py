@@ -38,9 +38,14 @@ def after_migrate(outcome: Outcome, scope: Scope, settings: Settings, record: st
     changed = outcome.by_status[Status.CHANGED]
     if changed and not outcome.written and not WALKING.get():
         yield f"`nnxmigrate {place}` makes these changes."
-    unsafe = sum(one.safety is not None and one.safety.value == "unsafe" for one in outcome.left)
-    if unsafe and not settings.unsafe_fixes:
-        yield f"{_of(unsafe, outcome)} can be fixed with --unsafe-fixes: `nnxmigrate --unsafe-fixes --diff {place}`."
+    unsafe = [one for one in outcome.left if one.safety is not None and one.safety.value == "unsafe"]
+    gone = [one for one in unsafe if one.beside and outcome.written]
+    if len(unsafe) > len(gone) and not settings.unsafe_fixes:
+        number = _of(len(unsafe) - len(gone), outcome)
+        yield f"{number} can be fixed with --unsafe-fixes: `nnxmigrate --unsafe-fixes --diff {place}`."
+    if gone and not settings.unsafe_fixes:
+        number = _of(len(gone), outcome)
+        yield f"{number} can be fixed only together with what was fixed now: undo this run, and add --unsafe-fixes."
     if outcome.left and outcome.written and os.path.isfile(record):
         yield f"What is left is noted in {display(record)}: `nnxmigrate status` counts it down."
     if outcome.written and changed and not WALKING.get():

@@ -130,6 +130,7 @@ def summarise(outcomes: Sequence[Outcome], maker: Maker | None, as_json: bool) -
     if as_json:
         records = [
             {"source": one.source, "status": one.status, "detail": one.detail}
+            | ({"notes": one.job.notes} if one.job else {})
             | ({"load": loading_code(one.job, maker)} if one.job and one.status in ("written", "needless") else {})
             for one in outcomes
         ]
@@ -139,6 +140,8 @@ def summarise(outcomes: Sequence[Outcome], maker: Maker | None, as_json: bool) -
         return
     parts = [f"{number} {status}" for status, number in counts.items()]
     click.echo(f"{len(outcomes)} checkpoints: {', '.join(parts)}{f'; {report.size(copied)} copied' if copied else ''}")
+    for line in _notes_on(outcomes):
+        click.echo(line)
     if written:
         click.echo("files that belong to no checkpoint were not copied")
         groups = _alike([(job.result, loading_code(job, maker)) for job in written])
@@ -146,6 +149,22 @@ def summarise(outcomes: Sequence[Outcome], maker: Maker | None, as_json: bool) -
             _print_code(title, code)
         if len(groups) > _CODES:
             click.echo(f"\n{len(groups) - _CODES} more are loaded otherwise: --json prints the code of each")
+
+
+def _notes_on(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Give what the user should know of many checkpoints: each note once, with those that it is about."""
+    about: dict[str, list[str]] = {}
+    planned = [outcome for outcome in outcomes if outcome.job]
+    for outcome in planned:
+        for note in dict.fromkeys(outcome.job.notes if outcome.job else ()):
+            about.setdefault(note, []).append(outcome.source)
+    for note, sources in about.items():
+        places = f" ({_some(sources)})" if len(sources) < len(planned) else ""
+        yield f"note: {note}{places}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_CODES]) + (f" and {len(names) - _CODES} more" if len(names) > _CODES else "")
 
 
 def _alike(codes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -157,8 +176,7 @@ def _alike(codes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     groups = []
     for (place, code), *others in found.values():
         more = [one for one, _ in others]
-        names = ", ".join(more[:_CODES]) + (f" and {len(more) - _CODES} more" if len(more) > _CODES else "")
-        groups.append((f"load {place}{f', and in the same way {names},' if more else ''} with:", code))
+        groups.append((f"load {place}{f', and in the same way {_some(more)},' if more else ''} with:", code))
     return groups
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from codemods.nnx.known import foreign
+from codemods.nnx.known import foreign, named_so
 from nnxmigrate.files.roots import common_folder, project_root
 
 #: What else Flax itself is built on. It cannot know NNX: imports of these are not followed either.
@@ -202,8 +202,8 @@ class ImportGraph:
             if path is not None:
                 return path
         similar = self._by_tail.get(wanted.name.rpartition(".")[2], ())
-        ends = [name for name in similar if name.endswith("." + wanted.name)]
-        return self._by_name[ends[0]] if len(ends) == 1 and "." in wanted.name else None
+        ends = named_so(wanted.name, similar, self._packages.__contains__)
+        return self._by_name[ends[0]] if len(ends) == 1 else None
 
 
 def _closure(start: Iterable[str], following: Callable[[str], set[str]]) -> set[str]:

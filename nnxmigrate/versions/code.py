@@ -116,7 +116,7 @@ class _Walk:
             if isinstance(node, ast.Attribute) and self._is_nnx(node.value) and not guarded:
                 self._name(node.attr, node.lineno)
             elif isinstance(node, ast.Call):
-                self._call(node)
+                self._call(node, guarded)
 
     def _bind(self, node: ast.AST, guarded: bool) -> None:
         if isinstance(node, ast.ImportFrom) and node.module in ("flax.nnx", "flax"):
@@ -141,9 +141,9 @@ class _Walk:
         elif name in _GONE and self.old is None:
             self.old = line, f"uses nnx.{name}"
 
-    def _call(self, node: ast.Call) -> None:
+    def _call(self, node: ast.Call, guarded: bool) -> None:
         function = node.func
-        if isinstance(function, ast.Attribute) and function.attr == "update" and len(node.args) == 2:
+        if isinstance(function, ast.Attribute) and function.attr == "update" and len(node.args) == 2 and not guarded:
             owner = function.value
             word = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
             if re.fullmatch(r"(\w*_)?opt(im|imizer)?", word, re.IGNORECASE) and not _pure(node):
@@ -163,8 +163,11 @@ def _pure(node: ast.Call) -> bool:
 
 
 def _asks(nodes: Iterable[ast.AST]) -> bool:
-    """Say whether a file asks for the version of Flax, or for a name, before it uses it."""
+    """Say whether a file asks for the version of Flax, for a name, or for a signature, before it uses it."""
     for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr == "signature" and isinstance(node.value, ast.Name):
+            if node.value.id == "inspect":
+                return True
         if isinstance(node, ast.Attribute) and node.attr == "__version__":
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr"):

@@ -121,7 +121,7 @@ def _part(project: Project, names: list[str], first: bool) -> Project:
 
 def _labels(project: Project, parts: Sequence[list[str]]) -> list[str]:
     """Return what parts are called in reports: their only file, their folder, or a file of several in one folder."""
-    folders = [display(os.path.relpath(_folder(project, names))) + os.sep for names in parts]
+    folders = [_shown(_folder(project, names), names) + os.sep for names in parts]
     return [
         names[0]
         if len(names) == 1
@@ -130,3 +130,8 @@ def _labels(project: Project, parts: Sequence[list[str]]) -> list[str]:
         else f"{names[0]} and {len(names) - 1} more"
         for names, folder in zip(parts, folders, strict=True)
     ]
+
+
+def _shown(folder: str, names: Sequence[str]) -> str:
+    """Return the name of a folder in reports, from where the names of its files begin."""
+    return display(folder if all(map(os.path.isabs, names)) else os.path.relpath(folder))

@@ -7,12 +7,14 @@ A case names a layout, a factory of this file (or none), options of the command,
 the variables of the printed code, what should have been filled.
 """
 
+import contextlib
 import json
 import pathlib
 import sys
 import tempfile
 from typing import Any
 
+import flax
 import jax
 import jax.numpy as jnp
 import models  # type: ignore[import-not-found]
@@ -114,6 +116,15 @@ class Dropping(nnx.Module):  # type: ignore[misc]
         self.dropout = nnx.Dropout(0.5, rngs=rngs)
 
 
+class Sharded(nnx.Module):  # type: ignore[misc]
+    """A Variable with a sharding, which newer releases make in a mesh only."""
+
+    def __init__(self, rngs: nnx.Rngs) -> None:
+        kernel = nnx.with_partitioning(nnx.initializers.ones, ("rows", None))
+        self.linear = nnx.Linear(2, 3, kernel_init=kernel, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+
+
 class Measuring(Holder):  # type: ignore[misc]
     """An optimizer that holds more than its model."""
 
@@ -183,6 +194,11 @@ def pure_parts(rngs: nnx.Rngs) -> dict[str, Any]:
 def state_parts(rngs: nnx.Rngs) -> dict[str, Any]:
     made = models.Mlp(rngs)
     return {"params": nnx.state(made, nnx.Param), "rest": nnx.state(made, nnx.Not(nnx.Param))}
+
+
+def streams_apart(rngs: nnx.Rngs) -> dict[str, Any]:
+    params, streams = nnx.state(models.Lora(rngs), nnx.Param, nnx.RngState)
+    return {"params": params, "rngs": streams, "step": 3}
 
 
 def averaged(rngs: nnx.Rngs) -> dict[str, Any]:
@@ -345,12 +361,14 @@ LAYOUTS: dict[str, tuple[Any, str]] = {
     "opt_state": (lambda rngs: nnx.state(optimizer(rngs), OPT_STATE), "state"),
     "parts": (parts, "state"),
     "pure parts": (pure_parts, "state"),
+    "streams apart": (streams_apart, "state"),
     "averaged": (averaged, "state"),
     "two": (two, "state"),
     "pure two": (two, "pure"),
     "trainers": (trainers, "state"),
     "in list": (in_list, "state"),
     "streams alone": (Dropping, "state"),
+    "sharded": (Sharded, "state"),
     "memory": (Remembering, "state"),
     "pure memory": (Remembering, "pure"),
     "noisy": (Noisy, "state"),
@@ -459,11 +477,28 @@ def load(case: dict[str, Any], folder: pathlib.Path, work: pathlib.Path) -> dict
         return result
     result["load"] = json.loads(run.stdout)["load"]
     result["differing"] = differing(case, result["load"], source)
+    if case["script"]:
+        result["scripted"] = scripted([*arguments[:1], *arguments[2:], str(work / "scripted")], destination)
     check = CliRunner().invoke(fix_ckpt, [*arguments, "--check"])
     result["partial"] = json.loads(check.stdout).get("partial")
     if result["partial"]:
         result["differing partially"] = differing(case, result["partial"], source)
     return result
+
+
+def scripted(arguments: list[str], destination: pathlib.Path) -> list[str]:
+    """Execute the script that the command prints; return the names of leaves that it does not write as the command."""
+    from click.testing import CliRunner
+
+    from nnxmigrate.cli.fix_ckpt import fix_ckpt
+    from tests.checkpoint.driver import arrays, same
+
+    run = CliRunner().invoke(fix_ckpt, [*arguments, "--emit-script"])
+    assert run.exit_code == 0, run.stderr
+    exec(run.stdout, {"__name__": "__main__"})
+    one, two = arrays(destination), arrays(pathlib.Path(arguments[-1]))
+    assert one
+    return [name for name in {*one, *two} if name not in one or name not in two or not same(one[name], two[name])]
 
 
 def differing(case: dict[str, Any], code: str, source: pathlib.Path) -> list[str]:
@@ -473,7 +508,9 @@ def differing(case: dict[str, Any], code: str, source: pathlib.Path) -> list[str
     mine = MeasuringAlone if "derived from nnx.Optimizer" in code else Measuring
     model = Remembering if "memory" in case["layout"] else models.Lora if "adapt" in case["layout"] else models.Mlp
     program: dict[str, Any] = {"MyModel": model, "MyOptimizer": mine, "tx": tx()}
-    exec(code, program)
+    meshless = "in your program's mesh" in code
+    with flax.config.temp_flip_flag("always_shard_variable", False) if meshless else contextlib.nullcontext():
+        exec(code, program)
     filled = live(eval(case["filled"], program))
     stored: dict[str, Any] = {}
     for item in case["items"]:

@@ -104,11 +104,21 @@ def test_trees_of_runs(tmp_path: pathlib.Path) -> None:
     assert (code, errors) == (2, "")
     assert "3 checkpoints: 2 written, 1 failed" in said or "3 checkpoints: " in said
     assert "not the JSON that Orbax writes" in said
+    assert said.count("\nnote: layers' streams are left out") == 1
     new = tmp_path / "all_nnx011"
     found = sorted(path.parent.relative_to(new).as_posix() for path in new.rglob("_METADATA"))
     assert found == ["run1/checkpoints/0/default", "run1/checkpoints/10/default", "run2/final"]
     assert not (new / "run2" / "log.txt").exists()
     assert json.loads(both[1][1])["counts"] == {"there already": 2, "failed": 1}
+    (tmp_path / "half").mkdir()
+    shutil.copytree(forms / "standard", tmp_path / "half" / "a")
+    shutil.copytree(forms / "standard", tmp_path / "half" / "b")
+    (tmp_path / "half" / "b" / "_sharding").unlink()
+    looked = ["half", "-r", "--dry-run"]
+    text, machines = commands((tmp_path, looked), (tmp_path, [*looked, "--json"]))
+    notes = [line for line in text[1].splitlines() if line.startswith("note: ")]
+    assert [note.endswith(f" ({tmp_path / 'half' / 'b'})") for note in notes] == [False, True], notes
+    assert [len(one["notes"]) for one in json.loads(machines[1])["checkpoints"]] == [1, 2]
 
 
 def test_a_converted_checkpoint_needs_nothing_without_a_model_too(tmp_path: pathlib.Path) -> None:

@@ -648,6 +648,34 @@ def test_a_model_in_parts_is_said_to_be_one(value: str) -> None:
     assert "in parts" not in refused.value.hint
 
 
+@pytest.mark.parametrize("value", ["", ".value"])
+@pytest.mark.parametrize(("params", "rngs"), [("params", "rngs"), ("0", "2"), ("state.params", "state.rngs")])
+def test_rng_state_below_a_key_of_its_own_stays_there(value: str, params: str, rngs: str) -> None:
+    """Below another key the program would not find it."""
+    model = target({"w.kernel.value": "float32 2"} | {f"d.rngs.{n}.value": f"rng {kind}" for n, kind in STREAM.items()})
+    streams = {f"d.rngs.noise.{n}{value}": kind for n, kind in STREAM.items()}
+    old = {f"{params}.w.kernel{value}": "float32 2", "step": "int64"}
+    with pytest.raises(MisfitError) as refused:
+        make_plan(stored(old | {f"{rngs}.{name}": kind for name, kind in streams.items()}), model).require_fit()
+    assert f"in parts, below {params} and {rngs}: " in refused.value.hint
+    other = old | {f"teacher.{name}": kind for name, kind in streams.items()} | {f"teacher.v.kernel{value}": "float32"}
+    plan = make_plan(stored(other), model)  # another model's, which has parameters too
+    plan.require_fit()
+    assert plan.mount == tuple(params.split("."))
+    own = old | {f"{rngs}.noise.{n}{value}": kind for n, kind in STREAM.items()}
+    plan = make_plan(stored(own), model)  # an nnx.Rngs of the program's
+    assert plan.mount == tuple(params.split("."))
+    assert {f"{rngs}.noise.{n}{value}" for n in STREAM} <= {kept.name for kept in plan.kept}
+
+
+def test_what_an_optimizer_remembers_is_no_part_of_a_model() -> None:
+    model = target({"w.kernel.value": "float32 2", "n.mean.value": "float32"})
+    old = {f"{node}.w.kernel.value": "float32 2" for node in ("0", "1.0.mu", "1.0.nu")} | {"2.n.mean.value": "float32"}
+    with pytest.raises(MisfitError) as refused:
+        make_plan(stored(old), model).require_fit()
+    assert "in parts, below 0 and 2: " in refused.value.hint
+
+
 def test_leaves_to_initialise_must_be_the_model_s() -> None:
     new = target(W | {"v.value": "int8"})
     for pattern in ("v", "v.value", "v.*"):

@@ -13,7 +13,9 @@ from tests.checkpoint.support import HERE, NEW, run
 LAYOUTS = HERE / "layouts.py"
 
 
-def _case(layout: str, factory: str, filled: str, *options: str, items: tuple[str, ...] = ("",)) -> dict[str, Any]:
+def _case(
+    layout: str, factory: str, filled: str, *options: str, items: tuple[str, ...] = ("",), script: bool = False
+) -> dict[str, Any]:
     return {
         "layout": layout,
         "factory": factory,
@@ -21,6 +23,7 @@ def _case(layout: str, factory: str, filled: str, *options: str, items: tuple[st
         "options": list(options),
         "items": items,
         "without value": "pure" in layout or "split" in options,
+        "script": script,
     }
 
 
@@ -62,18 +65,19 @@ CASES = {
     "opt_state": _case("opt_state", "", _OPTIMIZER),
     "opt_state, by a factory": _case("opt_state", "alone", _OPTIMIZER),
     "parts": _case("parts", "", "tree"),
-    "parts, by a factory": _case("parts", "parts", "tree"),
+    "parts, by a factory": _case("parts", "parts", "tree", script=True),
     "pure parts": _case("pure parts", "", "tree"),
-    "pure parts, by a factory": _case("pure parts", "pure_parts", "tree"),
+    "pure parts, by a factory": _case("pure parts", "pure_parts", "tree", script=True),
     "pure parts, by a factory of states": _case("pure parts", "state_parts", "tree"),
+    "streams apart, by a factory": _case("streams apart", "streams_apart", "tree", script=True),
     "averaged": _case("averaged", "", "tree"),
     "averaged, by a factory": _case("averaged", "averaged", "tree"),
     "two": _case("two", "", "tree"),
     "two, by a factory": _case("two", "two", _TWO),
     "pure two": _case("pure two", "", "tree"),
-    "pure two, by a factory": _case("pure two", "two", _TWO),
+    "pure two, by a factory": _case("pure two", "two", _TWO, script=True),
     "trainers": _case("trainers", "", "tree"),
-    "trainers, by a factory": _case("trainers", "trainers", _TRAINERS[:-1] + ", 'step': tree['step']}"),
+    "trainers, by a factory": _case("trainers", "trainers", _TRAINERS[:-1] + ", 'step': tree['step']}", script=True),
     "in a list": _case("in list", "", "tree"),
     "in a list, by a factory": _case(
         "in list", "in_list", "{'models': [nnx.state(one) for one in saved['models']], 'step': tree['step']}"
@@ -89,6 +93,7 @@ CASES = {
     ),
     "one of the items": _case("items", "both_trainers", _TRAINERS, "--item", "disc", items=("disc",)),
     "streams alone, by a factory": _case("streams alone", "Dropping", "nnx.state(model)"),
+    "sharded, by its factory": _case("sharded", "Sharded", _MODEL, script=True),
     "memory": _case("memory", "", _MODEL),
     "memory, by its factory": _case("memory", "Remembering", _MODEL),
     "pure memory, by its factory": _case("pure memory", "Remembering", _MODEL),
@@ -99,7 +104,7 @@ CASES = {
     "raw model without its factory": _case("raw model", "", _MODEL),
     "memory under another name": _case("memory", "Recalling", _RECALLED, "--rename", "memory=recall"),
     "at once": _case("at once", "", "tree"),
-    "at once, by a pair": _case("at once", "pair", _SAVED),
+    "at once, by a pair": _case("at once", "pair", _SAVED, script=True),
     "at once, by a pair with a holder": _case("at once", "pair_with_holder", _SAVED),
     "pure at once, by a pair": _case("pure at once", "pair", _SAVED),
     "at once in a dict, by a dict": _case("at once in a dict", "dict_of_pair", _SAVED),
@@ -119,8 +124,8 @@ CASES = {
     "without keys, by its factory": _case("without keys", "model", _MODEL),
     "own classes, by the factory of all": _case("own classes", "Prompted", _MODEL),
     "pure own classes, by the factory of all": _case("pure own classes", "Prompted", _MODEL),
-    "without adapters, by the factory of all": _case("without adapters", "lora", _MODEL),
-    "without own classes, by the factory of all": _case("without own classes", "Prompted", _MODEL),
+    "without adapters, by the factory of all": _case("without adapters", "lora", _MODEL, script=True),
+    "without own classes, by the factory of all": _case("without own classes", "Prompted", _MODEL, script=True),
     "items without adapters, by the factory of all": _case(
         "items without adapters", "lora", "{'params': nnx.state(model), 'rngs': {}}", items=("params", "rngs")
     ),
@@ -194,6 +199,10 @@ REFUSED = {
         ("missing in the checkpoint", "leave --model out, and load it with that filter"),
     ),
     "joined names": (_case("joined", "model", ""), ("joined the names of its state by '.'", "leave --model out")),
+    "streams apart": (
+        _case("streams apart", "lora", ""),
+        ("stored in parts, below params and rngs", "let the factory return"),
+    ),
     "parts beside averages": (
         _case("averaged parts", "model", ""),
         ("stored in parts, below averages and batch_stats and params", "let the factory return"),
@@ -252,6 +261,11 @@ def test_code_for_all_steps(results: dict[str, Any]) -> None:
         "# step 2; step 1 loads in the same way, by its number"
     ]
     assert sum("manager.restore(2," in line for line in lines) == len(_ITEMS)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["script"]])
+def test_the_script_writes_the_same(results: dict[str, Any], name: str) -> None:
+    assert results[name]["scripted"] == []
 
 
 def test_what_the_optimizer_trains(results: dict[str, Any]) -> None:

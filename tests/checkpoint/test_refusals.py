@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.checkpoint.support import FIXTURES, HERE, NEW, case, drive, fix_ckpt, model, require_right, run
+from tests.checkpoint.support import FIXTURES, HERE, NEW, case, drive, fix_ckpt, model, require_right, run, run_code
 
 STANDARD, FOLDERS, MANAGER = (FIXTURES / "forms" / form for form in ("standard", "folders", "manager"))
 LARGE = FIXTURES / "trees" / "Large"
@@ -92,6 +92,7 @@ REFUSED: dict[str, tuple[pathlib.Path, tuple[str, ...], int, tuple[str, ...]]] =
     "no such path": (FIXTURES / "nowhere", (), 2, ("no such checkpoint",)),
     "a file": (FIXTURES / "models.py", (), 2, ("a folder",)),
     "folder of checkpoints": (FIXTURES / "forms", (), 2, ("name one of them", "standard")),
+    "keys into a folder lr=[1,2]": (STANDARD, (*MLP,), 2, ("takes", "for a pattern", "without [ ] in its path")),
     "script of an item that does not fit": (STANDARD, (*changed("Longer"), "--emit-script"), 1, ("extra.bias",)),
 }
 
@@ -102,6 +103,7 @@ ACCEPTED: dict[str, tuple[tuple[str, ...], str]] = {
     "initialised": ((*changed("Longer"), "--allow-missing", "extra.*"), '"path": "extra.kernel.value"'),
     "another type": (changed("Half"), "stored float32[2, 4], model bfloat16[2, 4]; kept as stored"),
     "own seeds": (changed("without_rngs"), '"load": '),
+    "without keys, into a folder lr=[1,2]": ((), '"load": '),
 }
 
 Damage = Callable[[pathlib.Path], object]
@@ -167,6 +169,34 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             _without(file)(copy)
             cases.append(case(f"{form} without {name}", copy, folder, "Mlp"))
     return drive(request.param, cases)
+
+
+#: As the refusal says it.
+_JOIN = """
+import asyncio, sys
+from etils import epath
+import orbax.checkpoint as ocp
+
+path = epath.Path(sys.argv[1])
+asyncio.run(ocp.type_handlers.merge_ocdbt_per_process_files(path, ocp.type_handlers.get_ts_context(), False))
+"""
+
+
+def test_a_lost_root_is_made_anew_from_what_the_processes_wrote(tmp_path: pathlib.Path) -> None:
+    """So Orbax leaves a checkpoint below a folder with a bracket in its name."""
+    copy = shutil.copytree(LARGE, tmp_path / "copy")
+    _without("manifest.ocdbt")(copy)
+    _without("d")(copy)
+    done = fix_ckpt("0.12", copy, tmp_path / "new")
+    assert (done.returncode, "merge_ocdbt_per_process_files(path, " in done.stderr) == (2, True), done.stderr
+    assert f"{_JOIN.splitlines()[-1]} joins it" in done.stderr
+    run_code("0.12", _JOIN, copy)
+    done = fix_ckpt("0.12", copy, tmp_path / "new")
+    assert done.returncode == 0, done.stderr
+    _without("ocdbt.process_0/manifest.ocdbt")(copy)
+    _without("manifest.ocdbt")(copy)
+    done = fix_ckpt("0.12", copy, tmp_path / "other")
+    assert (done.returncode, "help: " in done.stderr) == (2, False), done.stderr
 
 
 def _require_refused(result: dict[str, Any], code: int, words: tuple[str, ...]) -> None:

@@ -50,6 +50,15 @@ FOUND = {
     "stacked": "ocp.StandardCheckpointer().restore('path', nnx.state(stack))",
     "cell": "ocp.StandardCheckpointer().restore('path', nnx.state(Cells(nnx.Rngs(0))))",
     "filter": "_, params, rest = nnx.split(net, nnx.Param, ...)\nocp.StandardCheckpointer().restore('path', rest)",
+    "any": "ocp.StandardCheckpointer().restore('path', nnx.state(net, nnx.Any(nnx.Param, nnx.RngState)))",
+    "all": "ocp.StandardCheckpointer().restore('path', nnx.state(net, nnx.All(nnx.Variable, nnx.Not(nnx.Param))))",
+    "several": "ocp.StandardCheckpointer().restore('path', nnx.state(net, (nnx.Param, nnx.RngState)))",
+    "comprehension": "nets = {'a': net, 'b': Net(nnx.Rngs(1))}\n"
+    "ocp.StandardCheckpointer().restore('path', {name: nnx.state(one) for name, one in nets.items()})",
+    "new interface": "import orbax.checkpoint.experimental.v1 as new\nnew.load_pytree('path', nnx.state(net))",
+    "saved by it": "from orbax.checkpoint.experimental import v1\nv1.save_pytree('path', nnx.state(net))",
+    "new manager": "from orbax.checkpoint.experimental import v1\n"
+    "m = v1.training.Checkpointer('path')\nm.load_pytree(3, nnx.state(net))",
     "streams": "ocp.StandardCheckpointer().restore('path', nnx.state(net, nnx.RngState))",
     "old function": "checkpoints.restore_checkpoint('path', target=nnx.state(net))",
     "save only": "ocp.StandardCheckpointer().save('path', nnx.state(net))",
@@ -66,6 +75,22 @@ def _found(text: str) -> list[tuple[str, int]]:
 def test_streams(case: str) -> None:
     last = f"{_HEAD}{FOUND[case]}".count("\n") + 1
     assert _found(FOUND[case]) == [("NNX701", last)]
+
+
+#: What has no streams in it.
+SILENT = {
+    "parameters": "nnx.state(net, nnx.Param)",
+    "any": "nnx.state(net, nnx.Any(nnx.Param, nnx.BatchStat))",
+    "all": "nnx.state(net, nnx.All(nnx.Variable, nnx.Not(nnx.RngState)))",
+    "several": "nnx.state(net, (nnx.Param, nnx.BatchStat))",
+    "rest": "nnx.split(net, nnx.Any(nnx.Param, nnx.RngState), ...)[2]",
+    "comprehension": "{name: nnx.state(one, nnx.Param) for name, one in {'a': net}.items()}",
+}
+
+
+@pytest.mark.parametrize("case", SILENT)
+def test_states_without_streams(case: str) -> None:
+    assert not _found(f"ocp.StandardCheckpointer().restore('path', {SILENT[case]})")
 
 
 def test_restore_without_target() -> None:

@@ -97,6 +97,27 @@ def test_what_was_noted_is_said_once(tree: Tree, monkeypatch: pytest.MonkeyPatch
         assert (root / LEFT).read_text() == kept
 
 
+def test_what_no_later_run_sees_is_not_advised_for_one(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    from codemods.nnx.edits import Edit
+    from codemods.nnx.findings import Analysis, Finding, Fix, Safety
+    from tests import fake
+
+    tree({"a.py": HEAD + "old\n", "b.py": "import a\n" + HEAD, "pyproject.toml": ""})
+
+    def analyse(sources: list[object], options: object, *more: object) -> Analysis:
+        result = fake.analyse(sources, options)  # type: ignore[arg-type]
+        if any(b"old" in source.data for source in sources):  # type: ignore[attr-defined]
+            fix = Fix((("b.py", Edit(0, 0, b"x")),), Safety.UNSAFE)
+            result.findings.append(Finding("NNX217", "b.py", 0, 5, "beside", "look at it", fix))
+        return result
+
+    monkeypatch.setattr("codemods.nnx.analyse.analyse", analyse)
+    assert "Next: It can be fixed with --unsafe-fixes" in call("--check", ".").stdout
+    done = call(".").stdout
+    assert "Next: It can be fixed only together with what was fixed now: undo this run" in done
+    assert "with --unsafe-fixes:" not in done
+
+
 def test_raised_pins_do_not_hide_what_is_left(tree: Tree) -> None:
     root = tree({"a.py": SWAPPED, "requirements.txt": "flax==0.10.7\n", "pyproject.toml": ""})
     call(".")

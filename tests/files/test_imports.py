@@ -42,6 +42,8 @@ CASES = [
     ("top.py", "import steps", None),
     ("top.py", "from lab import optim", "src/lab/optim.py"),
     ("top.py", "import lab.optim", "src/lab/optim.py"),
+    ("top.py", "from bench import make", "src/bench/__init__.py"),  # installed
+    ("scripts/train.py", "import bench", "src/bench/__init__.py"),
     ("src/lab/run.py", "from .optim import x", "src/lab/optim.py"),
     ("src/lab/run.py", "from . import optim", "src/lab/optim.py"),
     ("src/lab/__init__.py", "from .optim import *", "src/lab/optim.py"),

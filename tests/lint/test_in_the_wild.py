@@ -22,6 +22,14 @@ from flax import nnx
 """
 
 RIGHT = {
+    "a question for the devices of one platform before that is chosen": """\
+def choose(platform):
+    if platform == "cpu":
+        jax.devices("cpu")
+        jax.config.update("jax_platform_name", "cpu")
+choose("cpu")
+print(jnp.ones(2))
+""",
     "a variable of the environment that has its value already": """\
 import os
 
@@ -1659,3 +1667,39 @@ def test_changed_in_another_file() -> None:
     assert [f.code for f in found] == ["NNX807"]
     assert "line 10 of variables.py" in found[0].message
     assert not look({"variables.py": ADDED_UP.format(name="__iadd__"), "main.py": SOLVED}, given).findings
+
+
+HELPED = """\
+import jax
+
+
+def fresh(key):
+    _, part = jax.random.split(key)
+    return part
+
+
+def noisy(key):
+    return jax.random.normal(key) + jax.random.uniform(fresh(key))
+
+
+print(noisy(jax.random.key(0)))
+"""
+TWICE = """\
+import jax
+
+
+def drawn(key):
+    return jax.random.normal(key)
+
+
+print(jax.random.normal(one := jax.random.key(0)), drawn(one))
+"""
+
+
+def test_a_split_in_a_function_is_told_of_as_a_split() -> None:
+    """Of a draw and a split beside it no dependence is claimed, wherever the split stands."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    for text, said in ((HELPED, "refuses"), (TWICE, "depend on each other")):
+        (found,) = look(text, given).findings
+        assert found.code == "NNX830"
+        assert said in found.message

@@ -30,6 +30,7 @@ from tests.lint.tables import (
     learning,
     loops,
     misuse,
+    moves,
     objectives,
     parts,
     passing,
@@ -43,10 +44,13 @@ from tests.lint.tables import (
     solvers,
     sowing,
     speed,
+    systems,
     tracing,
     training,
     traps,
     trees,
+    turned,
+    wrong_forms,
 )
 from tests.migration import look, migrate_text
 
@@ -89,6 +93,7 @@ CASES: dict[str, Cases] = {
     **learning.CASES,
     **loops.CASES,
     **misuse.CASES,
+    **moves.CASES,
     **objectives.CASES,
     **parts.CASES,
     **passing.CASES,
@@ -100,9 +105,12 @@ CASES: dict[str, Cases] = {
     **solvers.CASES,
     **sowing.CASES,
     **speed.CASES,
+    **systems.CASES,
     **training.CASES,
     **traps.CASES,
     **trees.CASES,
+    **turned.CASES,
+    **wrong_forms.CASES,
     **blunders.CASES,
 }
 LINT = [rule for rule in RULES if rule.kind is Kind.LINT]

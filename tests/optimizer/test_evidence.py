@@ -38,6 +38,15 @@ def _form(body: str) -> str:
 
 
 EXPLICIT = {
+    "names deleted behind each round": """
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        for _ in range(2):
+            grads = nnx.grad(loss_fn)(m, x)
+            o.update(grads)
+            del grads
+        del o, m
+        """,
     "same scope": """
         m = net()
         o = nnx.Optimizer(m, optax.sgd(0.1))
@@ -221,6 +230,24 @@ EXPLICIT = {
         """,
 }
 COMPATIBLE_ONLY = {
+    "model's name deleted before": """
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        del m
+        grads = nnx.grad(loss_fn)(o.model, x)
+        o.update(grads)
+        """,
+    "model's name deleted on one way": """
+        def train(small):
+            m = net()
+            o = nnx.Optimizer(m, optax.sgd(0.1))
+            if small:
+                del m
+            grads = nnx.grad(loss_fn)(o.model, x)
+            o.update(grads)
+
+        train(False)
+        """,
     "model rebound after: it would need a second name": """
         m = net(0)
         o = nnx.Optimizer(m, optax.sgd(0.1))

@@ -69,3 +69,43 @@ def test_no_switch(body: str) -> None:
     """Of other code the update without the model is told of, or changed."""
     text = f"{HEAD}def apply(optimizer, model, grads):\n{body}{TAIL}"
     assert {"NNX102"} <= {finding.code for finding in look(text, options("0.11")).findings}
+
+
+SWITCHED = """\
+if {test}:
+
+    def make(model):
+        return nnx.Optimizer(model, optax.sgd(0.1))
+else:
+
+    def make(model):
+        return nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+
+
+"""
+
+
+def test_an_optimizer_made_for_old_releases_stays() -> None:
+    made = SWITCHED.format(test='flax.__version__ < "0.11"')
+    text = f"{HEAD}{made}def apply(optimizer, model, grads):\n{APPLY['if']}{TAIL}"
+    text = text.replace("nnx.Optimizer(model, optax.sgd(0.1))\nfor", "make(model)\nfor")
+    files, left = migrated(text, options("0.11", "0.12"))
+    assert files["main.py"] == text
+    assert not left
+
+
+def test_two_ways_to_make_one_are_no_switch() -> None:
+    """Up to 0.10 the filter may be given, and need not be."""
+    made = SWITCHED.format(test="len(optax.__doc__) > 3")
+    text = f"{HEAD}{made}def apply(optimizer, model, grads):\n{APPLY['if']}{TAIL}"
+    text = text.replace("nnx.Optimizer(model, optax.sgd(0.1))\nfor", "make(model)\nfor")
+    files, _ = migrated(text, options("0.11", "0.12"))
+    assert files["main.py"].count("wrt=nnx.Param") == 2
+
+
+def test_code_for_both_is_told_of_other_weights() -> None:
+    net = "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.drop = nnx.Dropout(0.5, rngs=rngs)\n"
+    net += "        self.out = nnx.Linear(2, 1, rngs=rngs)\n\n\nnet = Net(nnx.Rngs(0))\n"
+    apply = f"def apply(optimizer, model, grads):\n{APPLY['if']}"
+    assert [f.code for f in look(f"{HEAD}{net}{apply}", options("0.11")).findings] == ["NNX217"]
+    assert look(f"{HEAD}{net}", options("0.11")).findings == []

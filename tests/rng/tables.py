@@ -280,6 +280,10 @@ SILENT: dict[str, list[str]] = {
         "Hold = collections.namedtuple('Hold', ['rngs'])\n"
         "print(Hold(nnx.Rngs(dropout=1)).rngs.dropout.key.value.shape)",
         "drops = {'x': nnx.Rngs(dropout=1)}\nprint(drops['x'].dropout.key.value.shape)",
+        "s = net.dropout.rngs.dropout if hasattr(net.dropout.rngs, 'dropout') else net.dropout.rngs\n"
+        "print(s.key.value.shape)",
+        "if hasattr(net.dropout.rngs, 'dropout'):\n    print(net.dropout.rngs.dropout.key.value.shape)\n"
+        "else:\n    print(net.dropout.rngs.key.value.shape)",
     ],
     "NNX206": [
         "class Own(nnx.LSTMCell):\n    def initialize_carry(self, shape):\n        return shape\n"

@@ -62,6 +62,49 @@ class Counted(nnx.metrics.Average):
 
 Counted("loss").update(loss=jnp.array(2.0))
 """,
+    "merged again in a function": """\
+def evaluate(net):
+    graphdef, state = nnx.split(net)
+    again = nnx.merge(graphdef, state)
+    return float((again(x) ** 2).sum())
+
+
+noisy = Noisy(nnx.Rngs(0))
+print([evaluate(noisy) for _ in range(2)], noisy.rngs.default.count.value)
+""",
+    "merged again and handed on": """\
+def call(net):
+    bump(net)
+    return float((net(x) ** 2).sum())
+
+
+@nnx.jit
+def evaluate(net):
+    graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+    return (nnx.merge(graphdef, params, rest)(x) ** 2).sum()
+
+
+class Evaluation:
+    def __init__(self, net):
+        self.net = net
+
+    def run(self):
+        graphdef, state = nnx.split(self.net)
+        return call(nnx.merge(graphdef, state))
+
+
+noisy = Noisy(nnx.Rngs(0))
+print(float(evaluate(noisy)), Evaluation(model).run(), model.bias.value, noisy.rngs.default.count.value)
+""",
+    "merged again and only read": """\
+def evaluate(net):
+    graphdef, state = nnx.split(net)
+    again = nnx.merge(graphdef, state)
+    return float((again(x) ** 2).sum())
+
+
+print(evaluate(model), evaluate(other))
+""",
     "split anew in every round": """\
 @nnx.jit(static_argnames=["measure"])
 def loss_of(model, x, measure):

@@ -14,7 +14,7 @@ UNSHARED = frozenset(
     {
         "ema", "update sub", "map write", "pop", "pure jit", "variable loop set", "laid out",
         "context manager reads", "decorator of what only reads", "abstract network that stays", "step of optax alone",
-        "map that reads", "split anew in every round", "state handed on in every round",
+        "map that reads", "merged again and only read", "split anew in every round", "state handed on in every round",
     }
 )  # fmt: skip
 
@@ -70,6 +70,7 @@ for _ in range(4):
         "decorator of what only reads",
         "abstract network that stays",
         "step of optax alone",
+        "merged again and only read",
         "split anew in every round",
         "state handed on in every round",
     ],

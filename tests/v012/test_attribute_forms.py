@@ -71,6 +71,9 @@ FIXED = {
     "    setattr(net, name, made())\n",
 }  # fmt: skip
 REPORTED = {
+    "setattr of keywords": "class Net(nnx.Module):\n    def __init__(self, **parts):\n"
+    "        for name, part in parts.items():\n            setattr(self, name, part)\n\n\n"
+    "net = Net(size=3, head=made(), layers=[made(1)])\n",
     "rest": INIT + "        self.a = made()\n        first, *self.others = [made(i) for i in range(3)]\n",
     "setattr of this and that": "def attach(module, name, value):\n    setattr(module, name, value)\n\n\n"
     + INIT + "        attach(self, 'a', [made()])\n        attach(self, 'b', 3)\n\n\nnet = Net()\n",
@@ -81,6 +84,9 @@ REPORTED = {
     "net = Net()\nnet.fill()\n",
 }  # fmt: skip
 LEFT = {
+    "setattr of keywords that are no containers": "class Net(nnx.Module):\n    def __init__(self, **parts):\n"
+    "        for name, part in parts.items():\n            setattr(self, name, part)\n\n\n"
+    "net = Net(size=3, head=made(), sizes=[1])\n",
     "mixin of other classes": "class Heads:\n    def build(self):\n        self.heads = [made()]\n\n\n"
     "class Net(Heads, nnx.Module):\n    pass\n\n\nclass Plain(Heads):\n    pass\n\n\nnet = Plain()\nnet.build()\n",
     "rest of numbers": INIT + "        self.a = made()\n        self.a, *self.others = made(), 2, 3\n",

@@ -171,3 +171,25 @@ def test_all_branches_are_one_fix() -> None:
     found = [f for f in look(_program("two optimizers"), options("0.12", origin="0.11")).findings if f.code == "NNX618"]
     assert len(found) == 2
     assert found[0].fix is found[1].fix
+
+
+ASKED = {
+    "or": "step = lambda: optimizer.update(grads) or 1\nprint(step())",
+    "not": "if not optimizer.update(grads):\n    print('stepped')",
+    "compared": "print(optimizer.update(grads) is None, [1, 2][optimizer.update(grads) != None])",
+    "if": "print(1 if optimizer.update(grads) else 2)",
+}
+NOT_ASKED = {
+    "last operand": "done = True and optimizer.update(grads)\nprint(len(vars()) > 0)",
+    "a dict": "seen = {}\nprint(seen.update(a=1) or 3)",
+    "compared with something else": "print(optimizer.update(grads) == 3)",
+}
+
+
+def test_conditions_are_as_before_under_the_releases(tmp_path: Path) -> None:
+    head = HEAD.replace(", wrt=nnx.Param", "")
+    done = runs({name: head + body + SHOW for name, body in {**ASKED, **NOT_ASKED}.items()}, tmp_path, ("0.12",))
+    for name in (*ASKED, *NOT_ASKED):
+        assert_same(done, name)
+    assert all("NNX618" in codes(head + body, options("0.12")) for body in ASKED.values())
+    assert not any("NNX618" in codes(head + body, options("0.12")) for body in NOT_ASKED.values())

@@ -11,6 +11,7 @@ from tests.migration import look, options
 HEAD = """\
 import jax
 import jax.numpy as jnp
+import optax
 from flax import nnx
 
 
@@ -51,6 +52,23 @@ class Pair(nnx.Module):
 net = Net()
 state = nnx.state(net)
 """
+POSITIVE = """\
+class Positive(nnx.Param):
+    def on_get_value(self, value):
+        return jax.nn.softplus(value)
+
+
+class Scale(nnx.Module):
+    def __init__(self):
+        self.scale = Positive(jnp.ones(2))
+
+
+model = Scale()
+opt = nnx.Optimizer(model, {})
+for _ in range(3):
+    opt.update(nnx.grad(lambda m: (m.scale.value**2).sum())(model))
+print(model.scale.value)
+"""
 REPORTED = {
     "read": 'print(state["w"].value)\n',
     "hook of the constructor": "print(state.g.value)\n",
@@ -68,6 +86,11 @@ REPORTED = {
     "is_leaf=lambda v: isinstance(v, nnx.VariableState))))\n",
     "hidden metadata": "print(nnx.state(Rated())['slow'].rate)\n",
     "hidden metadata of all": "print([v.rate for _, v in nnx.state(Rated()).flat_state()])\n",
+    "gradient mapped": "g = nnx.grad(lambda m: m.w.value.sum())(net)\n"
+    "print(jax.tree.map(lambda x: x + 1, g)['w'].value)\n",
+    "pure by the method": "print(state.to_pure_dict()['w'])\n",
+    "trained": POSITIVE.format("optax.chain(optax.clip(9.0), optax.adam(0.1))"),
+    "trained with momentum": POSITIVE.format("optax.sgd(0.1, momentum=0.9), wrt=nnx.Param"),
     "pure": 'print(nnx.to_pure_dict(nnx.state(net))["w"])\n',
 }
 SILENT = {
@@ -81,6 +104,13 @@ SILENT = {
     "metadata of the class": "print(nnx.state(Rated())['same'].rate, Rated().slow.rate)\n",
     "metadata by name": "print(nnx.state(Rated())['slow'].get_metadata()['rate'])\n",
     "pure without hooks": 'print(nnx.to_pure_dict(nnx.state(nnx.Linear(1, 2, rngs=nnx.Rngs(0))))["kernel"])\n',
+    "pure by the method, no hooks": "print(nnx.state(nnx.BatchNorm(1, rngs=nnx.Rngs(0))).to_pure_dict()['mean'])\n",
+    "trained without moments": POSITIVE.format("optax.sgd(0.1)"),
+    "zero stays zero": POSITIVE.format("optax.adam(0.1)").replace("jax.nn.softplus(value)", "2 * value"),
+    "trained apart": "class Mean(nnx.BatchStat):\n    def on_get_value(self, value):\n        return value * 2\n\n\n"
+    "class Counted(nnx.Module):\n    def __init__(self):\n        self.mean = Mean(jnp.ones(2))\n"
+    "        self.p = nnx.Param(jnp.ones(2))\n\n\nmodel = Counted()\nopt = nnx.Optimizer(model, optax.adam(0.1))\n"
+    "opt.update(nnx.grad(lambda m: (m.p.value * m.mean.value).sum())(model))\nprint(model.p.value, model.mean.value)\n",
     "mapped": "print(jax.tree.leaves(jax.tree.map(lambda x: x + 1, state)))\n",
 }
 

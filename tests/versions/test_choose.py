@@ -161,6 +161,16 @@ PROJECTS: list[tuple[str, dict[str, str | bytes], str, tuple[str, ...], str]] = 
         BOTH,
         "the project does not say",
     ),
+    (
+        "code that asks for a signature",
+        {
+            "a.py": f"{NEUTRAL}import inspect\n\nif 'model' in inspect.signature(optimizer.update).parameters:\n"
+            "    optimizer.update(layer, grads)\nelse:\n    optimizer.update(grads)\n"
+        },
+        "0.10",
+        BOTH,
+        "the project does not say",
+    ),
     ("a word in a text", {"a.py": NEUTRAL + "'''nnx.List'''\n"}, "0.10", BOTH, "the project does not say"),
     (
         "pins raised before the code",
@@ -285,6 +295,22 @@ def test_parts_by_their_nearest_pins(tree: Tree) -> None:
     assert "top.py: Flax 0.10 → 0.11 and 0.12 (flax==0.10.7 in requirements.txt)" in result.stdout
     assert "new/src/b.py: Flax 0.12 (flax>=0.12 in new/pyproject.toml)" in result.stdout
     assert "4 files unchanged" in result.stdout
+
+
+def test_a_part_is_called_as_the_user_calls_its_files(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree(
+        {
+            "old/requirements.txt": "flax==0.10.7\n",
+            **{f"old/{name}.py": NEUTRAL for name in "ab"},
+            "new/requirements.txt": "flax>=0.12\n",
+            **{f"new/{name}.py": NEUTRAL for name in "ab"},
+            "elsewhere/x.txt": "",
+        }
+    )
+    monkeypatch.chdir(root / "elsewhere")
+    for above in ("..", str(root)):
+        named = {one.part for one, _ in parts(load(discover([f"{above}/old", f"{above}/new"])))}
+        assert named == {f"{above}/old/", f"{above}/new/"}
 
 
 def test_a_file_named_alone_is_of_its_projects_version(tree: Tree) -> None:

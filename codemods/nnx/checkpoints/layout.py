@@ -12,7 +12,9 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.places import places
 from codemods.nnx.values import Attr, Call
 
-_METHODS = frozenset({"save", "restore", "async_save"})
+_V1 = ("pytree", "checkpointables")  # what the functions and methods of Orbax's new interface end in
+_SAVES = frozenset({"save", "async_save", *(f"save_{end}{way}" for end in _V1 for way in ("", "_async"))})
+_RESTORES = frozenset({"restore", *(f"load_{end}{way}" for end in _V1 for way in ("", "_async"))})
 _FUNCTIONS = {
     "flax.training.checkpoints.restore_checkpoint": "restore",
     "flax.training.checkpoints.save_checkpoint": "save",
@@ -20,6 +22,7 @@ _FUNCTIONS = {
     "flax.serialization.to_bytes": "save",
     "flax.serialization.from_state_dict": "restore",
 }
+_V1_MODULES = ("orbax.checkpoint.experimental.v1.", "orbax.checkpoint.v1.")
 _INTO = frozenset({"flax.nnx.update", "flax.nnx.merge", "flax.nnx.replace_by_pure_dict"})
 
 _WORDS = {
@@ -68,14 +71,18 @@ def _kind(context: Context, event: CallEvent) -> str:
     flow = context.flow
     call = flow.here(event.value, event.scope)
     callee = event.value.callee
-    if not isinstance(callee, Attr) or callee.name not in _METHODS:
-        return _FUNCTIONS.get(flow.calls.callee_name(call), "")
+    name = flow.calls.callee_name(call)
+    if name.startswith(_V1_MODULES):
+        last = name.rpartition(".")[2]
+        return "save" if last in _SAVES else "restore" if last in _RESTORES else ""
+    if not isinstance(callee, Attr) or callee.name not in _SAVES | _RESTORES:
+        return _FUNCTIONS.get(name, "")
     checkpointer = flow.here(callee.base, event.scope)
     made = [flow.calls.callee_name(source) for source in context.sources.originals(checkpointer)]
     given = list(event.value.given)
     arguments = [flow.calls.callee_name(flow.resolve(flow.with_value(call, value))) for value in given]
     if any(name.startswith("orbax.") for name in (*made, *arguments)):
-        return "restore" if callee.name == "restore" else "save"
+        return "restore" if callee.name in _RESTORES else "save"
     return ""
 
 

@@ -8,7 +8,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.optimizer.migrate import optimizer_findings
 from codemods.nnx.rng.analysis import rng_analysis
-from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Ref, Sequence, Value
+from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Mapping, Ref, Sequence, Value
 
 _DEPTH = 9  # how many containers and functions deep a tree is looked into
 
@@ -67,6 +67,8 @@ class Trees:
         flow, value = self.flow, source.value
         if isinstance(value, Sequence | Mapping):
             return [*flow.containers.elements(source)]
+        if isinstance(value, Comprehension):
+            return [flow.with_value(source, value.element)]
         if not isinstance(value, Call):
             return []
         name = flow.calls.callee_name(source)
@@ -131,13 +133,26 @@ def _takes_streams(flow: Flow, filters: list[Bound], position: int | None) -> bo
     index = position if position is not None else 0
     if index >= len(filters):
         return False
-    before = [f.value for f in filters[:index]]
-    if any(isinstance(value, Ref) and value.name in _STREAM_TYPES for value in before):
+    if any(_matches_streams(flow, before) for before in filters[:index]):
         return False
-    value = filters[index].value
+    return _matches_streams(flow, filters[index])
+
+
+def _matches_streams(flow: Flow, filter_: Bound) -> bool:
+    """Say whether a filter takes streams, as far as it can be read."""
+    value = filter_.value
     if isinstance(value, Ref):
         return value.name in {*_STREAM_TYPES, "flax.nnx.Variable"}
-    if isinstance(value, Call) and flow.calls.callee_name(filters[index]) == "flax.nnx.Not" and value.args:
-        inner = flow.follow(filters[index], value.args[0]).value
-        return not (isinstance(inner, Ref) and inner.name in {*_STREAM_TYPES, "flax.nnx.Variable"})
+    if isinstance(value, Sequence):
+        return any(_matches_streams(flow, flow.follow(filter_, one)) for one in value.items)
+    if isinstance(value, Call) and value.args:
+        inner = [flow.follow(filter_, one) for one in value.args]
+        name = flow.calls.callee_name(filter_)
+        if name == "flax.nnx.Not":
+            negated = inner[0].value
+            return not (isinstance(negated, Ref) and negated.name in {*_STREAM_TYPES, "flax.nnx.Variable"})
+        if name in {"flax.nnx.Any", "flax.nnx.All"}:
+            chosen = any if name == "flax.nnx.Any" else all
+            return chosen(_matches_streams(flow, one) for one in inner)
+        return name == "flax.nnx.Everything"
     return value in {Const(Ellipsis), Const(True)} if isinstance(value, Const) else False

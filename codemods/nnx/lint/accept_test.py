@@ -12,6 +12,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.energies import wrong_energies
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import entry_word, names_in
@@ -51,6 +52,8 @@ def _check(context: Context) -> Iterator[Finding]:
         problem = _problem(context, node, less, more, scope)
         if problem is not None:
             yield finding(RULE.code, scope, *problem)
+    for wrong in wrong_energies(context):
+        yield finding(RULE.code, *wrong)
 
 
 def _problem(

@@ -59,15 +59,16 @@ def _check(context: Context) -> Iterator[Finding]:
     sown = [found for event in context.bodies.named("sow") if (found := _sown(context, event)) is not None]
     if not sown:
         return
-    if any(word in m.source.data for m in context.project.modules for word in _TAKING):
-        for scope, node in first_reads(context):
-            yield finding(
-                RULE.code,
-                scope,
-                node,
-                "nothing takes away here what the model sows, and this is what its first call sowed",
-                "take it away after each call: nnx.pop(model, nnx.Intermediate)",
-            )
+    taking = any(word in m.source.data for m in context.project.modules for word in _TAKING)
+    for scope, node in first_reads(context, taking):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "nothing takes away here what the model sows, and this is what its first call sowed",
+            "take it away after each call: nnx.pop(model, nnx.Intermediate)",
+        )
+    if taking:
         return
     sown = [one for one in sown if not _begun_anew(context, one.name)]
     seen: set[ast.AST] = set()

@@ -30,13 +30,13 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             if container is None or not outside(context, function, tracing, container, node):
                 continue
-            if _for_this_run(function, node, nodes) or _emptied(context, function, container):
+            remembers = _remembers(context, node, container, function.scope)
+            if (not remembers and _for_this_run(function, node, nodes)) or _emptied(context, function, container):
                 continue
-            if while_initializing(context, function):
+            if while_initializing(context, function) or (remembers and _of_tree(context, container, function.scope)):
                 continue
             if any(context.taint.node_holds(value, function.scope) for value in values) or (
-                _remembers(context, node, container, function.scope)
-                and any(_made(context, value, function.scope) for value in values)
+                remembers and any(_made(context, value, function.scope) for value in values)
             ):
                 yield finding(
                     RULE.code,
@@ -128,10 +128,15 @@ def _remembers(context: Context, node: ast.AST, container: ast.expr, scope: Scop
     """Say whether a container gets what is not in it yet: the first time that is so for certain."""
     text = ast.dump(container)
     for block, arm in context.bodies.paths(scope).get(node, ()):
-        test = block.test if isinstance(block, ast.If) else None
+        test, missing = block.test if isinstance(block, ast.If) else None, ast.NotIn if arm == "body" else ast.In
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, missing = test.operand, ast.In if arm == "body" else ast.NotIn
         if not isinstance(test, ast.Compare) or len(test.ops) != 1:
             continue
-        if isinstance(test.ops[0], ast.NotIn if arm == "body" else ast.In) and ast.dump(test.comparators[0]) == text:
+        asked = test.comparators[0]
+        if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Attribute) and asked.func.attr == "keys":
+            asked = asked.func.value
+        if isinstance(test.ops[0], missing) and ast.dump(asked) == text:
             return True
         found = scope.module.values.get(test.left)
         if isinstance(test.ops[0], ast.Is) and arm == "body" and isinstance(found, Call):
@@ -139,6 +144,17 @@ def _remembers(context: Context, node: ast.AST, container: ast.expr, scope: Scop
             if isinstance(read, ast.Attribute) and read.attr == "get" and ast.dump(read.value) == text:
                 return True
     return False
+
+
+def _of_tree(context: Context, container: ast.expr, scope: Scope) -> bool:
+    """Say whether a container is that of an object whose class is a pytree: compiled code that is given one gets an
+    object of its own, in which nothing is remembered yet."""
+    value = scope.module.values.get(container.value) if isinstance(container, ast.Attribute) else None
+    if value is None:
+        return False
+    classes = context.flow.classes
+    cls = classes.class_of(context.flow.resolve(context.flow.here(value, scope)))
+    return cls is not None and classes.method(cls, "tree_unflatten") is not None
 
 
 def _put(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:

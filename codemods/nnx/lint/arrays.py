@@ -326,6 +326,8 @@ class Arrays:
             if isinstance(whole_of, Param) and whole_of.function in self._context.shared(batched):
                 return UNKNOWN  # a part of what is in there
             if isinstance(inner, Indexed):
+                if isinstance(inner.base, Mapping) and isinstance(inner.index.value, Const):
+                    return UNKNOWN  # a key that is not in there, as of a method that subclasses override
                 stacked = self._stacked_bound(found, depth + 1)
                 if stacked is not None:
                     return stacked

@@ -19,6 +19,7 @@ from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.owners import left_to_heirs, owner_class, plain_module
 from codemods.nnx.lint.places import foreign, resolved, shown
 from codemods.nnx.lint.result_axes import result_axes
+from codemods.nnx.lint.stacked_sizes import stack_size
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Free, Mapping, Param, Sequence, Value
@@ -45,6 +46,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         axes = option(root, "in_axes", 1)
         yield from _numbers(context, root, axes)
+        if root.transform == "flax.nnx.vmap":
+            yield from _sizes(context, root, axes)
         if root.transform == "jax.vmap":
             sizes = [*_sizes(context, root, axes)]
             yield from sizes or [*_statistics(context, root, axes)] or _trees(context, root, axes)
@@ -76,7 +79,9 @@ def _check(context: Context) -> Iterator[Finding]:
         function = root.function
         free = function.positional - skipped(root)
         if function.vararg is None and count > free and not _overridden(context, root, count):
-            if _left_over(context, root) or (root.transform == "jax.pmap" and root.declared):
+            if _left_over(context, root) or _another(context, root, count):
+                continue
+            if root.transform == "jax.pmap" and root.declared:
                 continue  # beside static arguments pmap picks the axes by their places, and reads no more of them
             message = f"`in_axes` has {count} entries, and {shown(function)} takes {free} argument{_s(free)}"
             yield finding(RULE.code, root.scope, axes, message, "give one entry for each positional argument")
@@ -140,6 +145,16 @@ def _overridden(context: Context, root: Root, count: int) -> bool:
     if not below:
         return left_to_heirs(function)  # classes that the project does not have
     return any(one.vararg is not None or count <= one.positional - skipped(root) for one in below)
+
+
+def _another(context: Context, root: Root, count: int) -> bool:
+    """Say whether what is mapped may be another function as well, which takes enough arguments."""
+    return any(
+        one.node is root.node
+        and one.function is not root.function
+        and (one.function.vararg is not None or count <= one.function.positional - skipped(one))
+        for one in context.traced.roots
+    )
 
 
 def _left_over(context: Context, root: Root) -> bool:
@@ -273,6 +288,10 @@ def _sizes(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Find
             continue
         sizes: dict[int, str] = {}
         for node, argument, axis in _mapped_arguments(event, axes):
+            members = stack_size(context, argument, event.scope) if axis == 0 and type(axis) is int else None
+            if members is not None:
+                sizes.setdefault(members, f"{members} models of `{ast.unparse(node)}`")
+                continue
             for part in _leaves(context, context.flow.here(argument, event.scope)):
                 shape = shape_of(context, part)
                 if isinstance(axis, int) and 0 <= axis < len(shape) and (size := shape[axis]) is not None:

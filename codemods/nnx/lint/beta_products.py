@@ -13,6 +13,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import made_by
+from codemods.nnx.lint.steps_alpha import steps_alpha
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -30,6 +31,9 @@ _KEPT = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for home, total, text in steps_alpha(context):
+        words = f"`{text}` is what one step leaves: noise of t steps on the clean data goes by their product"
+        yield finding(RULE.code, home, total, words, "take jnp.cumprod(alphas)[t] for both roots")
     for scope, node in each(context, ast.Call):
         word = last_word(node.func)
         if word not in {"cumprod", "cumsum"} or not scope.module.source.mentions(b"beta") or in_test(scope):

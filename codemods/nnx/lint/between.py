@@ -98,7 +98,9 @@ def _upwards(context: Context, places: list[Place], root: Root | None = None) ->
 def _compiled_here(root: Root, scope: Scope) -> bool:
     """Say whether a function compiles what another one makes for it each time: no two of its calls share that."""
     made, function = function_of(root.function.scope.parent), scope.function
-    if root.scope is not scope or root.decorator or made is None or function is None:
+    if root.decorator:  # of a function within it
+        return function is not None and root.function.scope.parent is scope and not function.decorators
+    if root.scope is not scope or made is None or function is None:
         return False
     return not function.decorators and not made.decorators
 

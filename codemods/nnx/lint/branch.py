@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Frame
 from codemods.nnx.lint.arrays import Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.dynamic_shape import sliced_with, told_of_shapes
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import only_tried, traced_bodies
 from codemods.nnx.lint.static_flag import flag_roots, flags_of
@@ -49,9 +50,10 @@ _ASKING = frozenset({ast.If, ast.IfExp, ast.While, ast.Assert, ast.comprehension
 def _check(context: Context) -> Iterator[Finding]:
     flags = {root.function.params[name] for root in flag_roots(context) for name in flags_of(context, root)}
     for function, tracing in traced_bodies(context, level=0):
-        if only_tried(context, tracing):
+        if only_tried(context, tracing) or _never_done(function):
             continue
         seen: set[ast.expr] = set()
+        settled: frozenset[str] | None = None
         chained: set[ast.AST] = set()  # `elif`s behind a condition that was told of
         for node in context.bodies.nodes(function.scope):
             if type(node) not in _ASKING or node in chained or context.bodies.guarded(node, function.scope):
@@ -67,6 +69,10 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue  # NNX822 tells how to mend it
                 if _told_apart(context, place, function):
                     continue
+                if settled is None:
+                    settled = _settled(context, function)
+                if _with_others(context, node, place, function, settled):
+                    continue
                 if (
                     _stands_in(context, node, place, function)
                     or (_optional(place, function) and _called_with_array(context, place, function))
@@ -81,6 +87,50 @@ def _check(context: Context) -> Iterator[Finding]:
                     break
             if isinstance(node, ast.Call) and _orders(context, node, function):
                 yield _found(function, node, "order")
+
+
+def _settled(context: Context, function: FunctionFacts) -> frozenset[str]:
+    """Return the variables that have to be static for another reason, which NNX821 or NNX823 tells of, and what counts
+    the rounds of loops that go by them."""
+    found = set(told_of_shapes(context, function.scope))
+    for event in context.bodies.calls.get(function.scope, ()):
+        if context.flow.calls.name(event) != "builtins.range":
+            continue
+        names = {n.id for one in event.node.args for n in ast.walk(one) if isinstance(n, ast.Name)}
+        traced = {
+            n.id for one in event.node.args for n in ast.walk(one)
+            if isinstance(n, ast.Name) and context.taint.node(n, function.scope)
+        }  # fmt: skip
+        if traced and names:
+            found |= traced
+            found |= {
+                n.id for loop in event.loops if isinstance(loop, ast.For) and loop.iter is event.node
+                for n in ast.walk(loop.target) if isinstance(n, ast.Name)
+            }  # fmt: skip
+    return frozenset(found)
+
+
+def _with_others(
+    context: Context, node: ast.AST, place: ast.expr, function: FunctionFacts, settled: frozenset[str]
+) -> bool:
+    """Say whether what mends another place makes Python know a condition too: a finding for each cause is enough."""
+    traced = {n.id for n in ast.walk(place) if isinstance(n, ast.Name) and context.taint.node(n, function.scope)}
+    if not traced or any(isinstance(n, ast.Attribute | ast.Subscript | ast.Call) for n in ast.walk(place)):
+        return False
+    if traced <= settled:
+        return True
+    return isinstance(node, ast.If | ast.IfExp) and traced <= sliced_with(context, node, function.scope)
+
+
+def _never_done(function: FunctionFacts) -> bool:
+    """Say whether a function raises NotImplementedError in any case, and stands for those of other classes."""
+    body = function.node.body
+    last = body[-1] if isinstance(body, list) else None
+    raised = last.exc if isinstance(last, ast.Raise) else None
+    raised = raised.func if isinstance(raised, ast.Call) else raised
+    if not isinstance(raised, ast.Name) or raised.id != "NotImplementedError":
+        return False
+    return not any(isinstance(node, ast.Return) for node in ast.walk(function.node))
 
 
 def _elifs(node: ast.AST) -> Iterator[ast.If]:

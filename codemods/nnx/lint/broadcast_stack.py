@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import option, skipped
+from codemods.nnx.lint.stacked_sizes import stack_size
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Attr, Call, Class, Param, Value
+from codemods.nnx.values import Attr, Call, Class, Const, Mapping, Param, Ref, Value
 
 _MAPPING = frozenset({"flax.nnx.vmap", "jax.vmap"})
 _RUNNING = frozenset({"flax.nnx.scan", "flax.nnx.vmap"})
@@ -35,7 +36,7 @@ def broadcast_stacks(context: Context) -> Iterator[tuple[Root, ast.expr, Param]]
             continue
         params = list(root.function.params.values())[skipped(root) :]
         for place, (axis, param) in enumerate(zip(axes.elts, params, strict=False)):
-            if not isinstance(axis, ast.Constant) or axis.value is not None or not _only_called(context, param):
+            if not _whole(context, axis, root.scope) or not _only_called(context, param):
                 continue
             calls = context.traced.calls_of(root)
             given = [_given(event, place, param.name) for event in calls]
@@ -43,6 +44,27 @@ def broadcast_stacks(context: Context) -> Iterator[tuple[Root, ast.expr, Param]]
                 one is not None and _stacked(context, one, event) for one, event in zip(given, calls, strict=True)
             ):
                 yield root, axis, param
+
+
+def _whole(context: Context, axis: ast.expr, scope: Scope) -> bool:
+    """Say whether an entry of ``in_axes`` leaves the weights of a model unmapped: None, or None for its Params."""
+    value = scope.module.values.get(axis)
+    if value is None:
+        return False
+    found = context.flow.resolve(context.flow.here(value, scope))
+    if found.value == Const(None):
+        return True
+    made = found.value
+    if not isinstance(made, Call) or context.flow.calls.callee_name(found) != "flax.nnx.StateAxes" or not made.args:
+        return False
+    entries = context.flow.follow(found, made.args[0])
+    for key, given in entries.value.items if isinstance(entries.value, Mapping) else ():
+        named = context.flow.follow(entries, key).value if key is not None else None
+        if named == Ref("flax.nnx.Param") or named == Const(...):
+            return context.flow.follow(entries, given).value == Const(None)
+        if not isinstance(named, Ref) or named.name in {"flax.nnx.Variable", "flax.nnx.LoRAParam"}:
+            return False
+    return False
 
 
 def _only_called(context: Context, param: Param) -> bool:
@@ -67,6 +89,8 @@ def _stacked(context: Context, value: Value, event: CallEvent) -> bool:
             one for parent in context.flow.classes.mro(function.owner)[0] for one in parent.stores.get(value.name, ())
         ]
         return bool(stores) and all(_mapped(context, context.flow.here(made, method.scope)) for method, made in stores)
+    if isinstance(value, Param) and stack_size(context, value, event.scope) is not None:
+        return True
     return _mapped(context, context.flow.here(value, event.scope))
 
 

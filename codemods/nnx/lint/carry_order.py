@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.carry_names import exchanged_names
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.last_output import last_outputs
+from codemods.nnx.lint.last_output import last_examples, last_outputs
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -26,6 +26,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _paired(context)
     yield from _reversed(context)
     yield from _behind_the_end(context)
+    yield from _of_examples(context)
     for event, hidden, cell in exchanged_names(context, lambda event: _pair_of(context, event) == "tuple"):
         if not context.bodies.guarded(event.node, event.scope):
             yield finding(
@@ -91,6 +92,18 @@ def _behind_the_end(context: Context) -> Iterator[Finding]:
             "the last output of a shorter sequence is one of its padding"
             + (f", and `{lengths}` is not looked at" if lengths != "seq_lengths" else ": seq_lengths is for the carry"),
             "take the carry of rnn(x, seq_lengths=lengths, return_carry=True), or the output at lengths - 1",
+        )
+
+
+def _of_examples(context: Context) -> Iterator[Finding]:
+    """Yield where the axis of the examples is taken for that of time."""
+    for scope, node in last_examples(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "with time_major=True the first axis is time: this is the last example, and not the last step",
+            "leave time_major out where the batch stands first, or take outputs[-1]",
         )
 
 

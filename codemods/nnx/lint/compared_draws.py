@@ -14,7 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import constant, inside, names_in, one_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Const, ModuleRef, Sequence
+from codemods.nnx.values import Call, Const, Loop, ModuleRef, Sequence, Value
 
 _SCRIPT = pattern(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
 _MAKING = pattern(
@@ -113,7 +113,7 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
     """Say whether two uses of a key may be meant to see the same numbers."""
     if common_numbers(context, one, two):
         return True
-    if _equal_asked(context, one, two) or in_figures(context, one, two):
+    if _equal_asked(context, one, two) or in_figures(context, one, two) or _same_order(one, two):
         return True
     if _only_asked(context, one) or _only_asked(context, two):
         return True
@@ -145,6 +145,17 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
             return True  # a loss, and what else is told of the same numbers
         return in_script(scope) and not _made(one, two) and bool(_things(one) & _things(two))
     return in_script(scope)
+
+
+def _same_order(one: Use, two: Use) -> bool:
+    """Say whether a statement that puts all of something into an order is written a second time, outside of loops: the
+    same is measured before and behind what stands between."""
+    if last(one.name) != "permutation" or one.helper or two.helper or one.event.loops or two.event.loops:
+        return False
+    first, second = one.event.statement, two.event.statement
+    if not isinstance(first, ast.Assign) or first.value is not one.event.node:
+        return False
+    return ast.dump(first) == ast.dump(second)
 
 
 def _each_its_own(one: Use, two: Use) -> bool:
@@ -256,6 +267,8 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
     text = ast.unparse(loop.iter)
     if any(SAME.search(name) for name in names_in(loop.iter)) or (function is not None and SAME.search(function.name)):
         return True
+    if function is not None and _ANALYSIS.search(function.name):
+        return True
     if use.helper and (_in_step(use, loop) or _thrown_in_part(use)):
         return True
     if SAME.search(last_word(use.node)) and _seeded_apart(context, use):
@@ -263,6 +276,8 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
     if isinstance(loop, ast.For) and (_of_settings(context, use, loop) or _of_arguments(use, loop)):
         return True
     if isinstance(loop, ast.For) and (_of_methods(loop) or _of_grid(use, loop) or _scaled(use, loop)):
+        return True
+    if isinstance(loop, ast.For) and (_of_problems(use, loop) or _averaged(context, use, loop)):
         return True
     if in_script(use.event.scope) and any(_RESTORING.search(last_word(n.func).lower()) for n in _calls(loop)):
         return True  # the same for each checkpoint
@@ -276,6 +291,7 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
     return in_script(use.event.scope) and any(_SHOWS.match(last_word(n.func)) for n in _calls(loop))
 
 
+_ANALYSIS = pattern(r"(^|_)(ana|analy[sz]\w*|ablat\w*|compar\w*)(_|$)")  # of settings, with the same noise for each
 _RESTORING = pattern(r"^(restore\w*|load_(model|params|weights|checkpoint|ckpt)\w*)$")
 _SET_ASIDE = pattern(r"(^|_)(sampl\w*|gen\w*|preview|demo)(_|$)")  # keys for pictures of what is learned
 
@@ -349,6 +365,67 @@ def _of_grid(use: Use, loop: ast.For) -> bool:
         return False
     given = any(loop.target.id in names_in(one) for one in _given(use) if one is not use.node)
     return given and any(last_word(call.func) == "append" for part in loop.body for call in _calls(part))
+
+
+_PROBLEMS = pattern(r"(^|_)(datasets|problems|configs|experiments|scenarios|cases|benchmarks|variants)$")
+
+
+def _of_problems(use: Use, loop: ast.For) -> bool:
+    """Say whether a script goes through named problems, and hands a part of each to the call with the key: every run is
+    by itself, and takes nothing over from the one before."""
+    made, target = loop.iter, loop.target
+    if not use.helper or not in_script(use.event.scope) or not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return False
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr != "items":
+        return False
+    if not _PROBLEMS.search(last_word(made.func.value).lower()) or _carries(use, loop):
+        return False
+    held = names_in(target.elts[1])
+    return any(held & names_in(one) for one in _given(use) if one is not use.node)
+
+
+def _averaged(context: Context, use: Use, loop: ast.For) -> bool:
+    """Say whether a script goes through a grid of numbers that are no counts, and for each of them through the same
+    keys, of which what comes is collected: common random numbers for all points of a curve."""
+    scope = use.event.scope
+    inner = next((one for one in use.event.loops if one is not loop and inside(one, loop)), None)
+    if not isinstance(inner, ast.For) or not in_script(scope) or not isinstance(loop.target, ast.Name):
+        return False
+    if not isinstance(inner.target, ast.Name) or not isinstance(use.node, ast.Name) or use.node.id != inner.target.id:
+        return False
+    value = scope.module.values.get(loop.iter)
+    grid = context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
+    if grid is None or not isinstance(grid.value, Call) or last_word(grid.value.node.func) not in _GRIDS - {"arange"}:
+        return False
+    if any(_LEARNT.search(last_word(call.func).lower()) for call in _calls(loop)) or _carries(use, loop):
+        return False
+    read = any(loop.target.id in names_in(part) for part in loop.body)
+    return read and any(last_word(call.func) == "append" for call in _calls(loop))
+
+
+def _carries(use: Use, loop: ast.For) -> bool:
+    """Say whether a round of a loop reads what the round before left in a variable; what it collects does not count."""
+    values = use.event.scope.module.values
+    collected = {
+        n.func.value
+        for n in _calls(loop)
+        if isinstance(n.func, ast.Attribute) and n.func.attr in {"append", "extend", "update"}
+    }
+    return any(
+        _from_before(values.get(n), loop)
+        for part in loop.body
+        for n in ast.walk(part)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n not in collected
+    )
+
+
+def _from_before(value: Value | None, loop: ast.For) -> bool:
+    """Say whether a variable may hold what the round before left, also at the head of a loop within the loop."""
+    while isinstance(value, Loop):
+        if value.node is loop:
+            return True
+        value = value.before
+    return False
 
 
 _PICTURES = pattern(r"(^|_)(img|image|images|fig|figure|plot|imshow|picture)(_|$)")

@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.formula import at, one_source
+from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test, position, written
 from codemods.nnx.lint.policy_losses import factors, made_by
 from codemods.nnx.lint.syntax import argument, constant, entry_word, operands, root_of
@@ -171,6 +172,8 @@ def _scanned(context: Context, value: Value | None) -> tuple[ast.expr, Scope] | 
         return None
     given = argument(root.node, 2, "xs")
     whole = written(context, given, root.scope) if given is not None else None
+    if isinstance(whole, ast.Name):  # of a tuple that is made before
+        whole = bound_once(context, root.scope, whole)
     if position(param) != 1 or not isinstance(whole, ast.Tuple) or type(place) is not int:
         return None
     if any(isinstance(one, ast.Starred) for one in whole.elts) or not 0 <= place < len(whole.elts):

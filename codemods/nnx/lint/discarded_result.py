@@ -15,6 +15,7 @@ from codemods.nnx.lint.discarded_copy import discarded_copies
 from codemods.nnx.lint.dropped_callback import dropped_callbacks
 from codemods.nnx.lint.dropped_placement import dropped_placements
 from codemods.nnx.lint.dropped_tree import dropped_trees
+from codemods.nnx.lint.moved_apart import moved_apart
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import foreign, in_test, position, taken
@@ -38,6 +39,14 @@ def _every(context: Context) -> Iterator[Finding]:
     yield from _own_steps(context)
     yield from _never_kept(context)
     yield from _carries(context)
+    for event, text in moved_apart(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"only the next round reads the new `{text}`, and the model keeps its weights",
+            f"put them into the model in every round: nnx.update(model, {text})",
+        )
     for event, function in dropped_trees(context):
         yield finding(
             RULE.code,

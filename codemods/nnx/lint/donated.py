@@ -14,6 +14,7 @@ from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.donated_clone import clone_read
 from codemods.nnx.lint.held_twice import held_twice
+from codemods.nnx.lint.host_batches import from_host
 from codemods.nnx.lint.kept_result import kept_result
 from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
@@ -114,6 +115,8 @@ def _lost_later(context: Context, root: Root, event: CallEvent, node: ast.expr, 
             "keep a copy: jax.tree.map(jnp.copy, ...)",
             related=[(event.node, "donated here")],
         )
+        return
+    if from_host(context, value, event.scope):
         return
     read = _read_again(context, event, node, value)
     if read is not None and not _object(context, root, event, value):

@@ -14,6 +14,7 @@ from codemods.nnx.lint.places import is_test
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.places import once
 from codemods.nnx.values import Ref
 
 _WIDE = frozenset({"float64", "int64", "uint64", "complex128"})
@@ -31,6 +32,11 @@ def _check(context: Context) -> Iterator[Finding]:
     modules = context.project.modules
     if any(b"x64" in module.source.data.lower() for module in modules) or not any(map(_program, modules)):
         return
+    yield from once(context.project, _asked_for(context))  # one setting mends them all
+
+
+def _asked_for(context: Context) -> Iterator[Finding]:
+    """Yield the types of 64 bits that are asked for."""
     for event in context.asked.calls():
         if _tests(event.scope.module):
             continue  # the mode may be set where tests are configured, or by what they import by its name

@@ -14,6 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import shown, traced_bodies, traced_calls
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.values import Unknown
 
 # functions by the positions and the names of the arguments that are shapes or lengths
 # methods of arrays whose first argument is an axis
@@ -100,28 +101,82 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
     for function, _ in traced_bodies(context, level=0):
         lines: set[int] = set()
+        causes: dict[tuple[frozenset[str], str], list[ast.Subscript]] = {}
         for node in context.bodies.nodes(function.scope):
             if not isinstance(node, ast.Subscript) or node.lineno in lines:
                 continue
             if _sliced(context, node, function.scope):
                 lines.add(node.lineno)
-                yield finding(
-                    RULE.code,
-                    function.scope,
-                    node,
-                    "the ends of a slice have to be known while compiling, and here one is traced",
-                    _slice_help(node),
-                )
+                cause = _traced_in(context, node.slice, function.scope), _known_length(node)
+                causes.setdefault(cause, []).append(node)
+        for first, *rest in causes.values():
+            yield finding(
+                RULE.code,
+                function.scope,
+                first,
+                "the ends of a slice have to be known while compiling, and here one is traced",
+                _slice_help(first),
+                related=[(other, "so it is here") for other in rest],
+            )
+
+
+def _traced_in(context: Context, node: ast.expr, scope: Scope) -> frozenset[str]:
+    """Return the traced variables that an expression is made of, also by way of sums and products that have a name."""
+    found: set[str] = set()
+    pending: list[ast.expr] = [node]
+    seen: set[ast.AST] = set()
+    while pending:
+        for n in ast.walk(pending.pop()):
+            if not isinstance(n, ast.Name) or n in seen:
+                continue
+            seen.add(n)
+            value = scope.module.values.get(n)
+            made = value.node if isinstance(value, Unknown) else None
+            if isinstance(made, ast.BinOp):
+                pending.append(made)
+            elif context.taint.node(n, scope):
+                found.add(n.id)
+    return frozenset(found)
+
+
+def told_of_shapes(context: Context, scope: Scope) -> frozenset[str]:
+    """Return the traced variables of a body that this rule wants to be static, since they are shapes or axes."""
+    return frozenset(
+        n.id
+        for event in context.bodies.calls.get(scope, ())
+        for argument in _shape_arguments(context, event, context.flow.calls.name(event))
+        if _traced(context, argument, event)
+        for n in ast.walk(argument)
+        if isinstance(n, ast.Name) and context.taint.node(n, scope)
+    )
+
+
+def sliced_with(context: Context, node: ast.AST, scope: Scope) -> frozenset[str]:
+    """Return the traced variables in the ends of slices within a node, which this rule tells of."""
+    return frozenset(
+        n.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.Subscript) and _sliced(context, one, scope)
+        for n in ast.walk(one.slice)
+        if isinstance(n, ast.Name) and context.taint.node(n, scope)
+    )
+
+
+def _known_length(node: ast.Subscript) -> str:
+    """Return the length of a slice such as ``x[i : i + n]``; empty for others."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    part = next((one for one in parts if isinstance(one, ast.Slice)), None)
+    if part is not None and part.lower is not None and isinstance(part.upper, ast.BinOp):
+        if isinstance(part.upper.op, ast.Add) and ast.dump(part.upper.left) == ast.dump(part.lower):
+            return ast.unparse(part.upper.right)
+    return ""
 
 
 def _slice_help(node: ast.Subscript) -> str:
     """Return what to write: the start may be traced where the length is known."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     part = next((one for one in parts if isinstance(one, ast.Slice)), None)
-    length = "length"
-    if part is not None and part.lower is not None and isinstance(part.upper, ast.BinOp):
-        if isinstance(part.upper.op, ast.Add) and ast.dump(part.upper.left) == ast.dump(part.lower):
-            length = ast.unparse(part.upper.right)
+    length = _known_length(node) or "length"
     if part is not None and part.lower is None:
         return "use a mask, as jnp.where(jnp.arange(len(x)) < end, x, 0), or make the end static (static_argnames)"
     start = ast.unparse(part.lower) if part is not None and part.lower is not None else "start"

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.filled_state import unused_states
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr
@@ -17,6 +18,14 @@ _COPIES = frozenset({"flax.nnx.to_pure_dict", "flax.serialization.to_state_dict"
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, state in unused_states(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"this fills the state `{state}` alone, which nothing uses: the model keeps its values",
+            f"call nnx.update(model, {state}) after it",
+        )
     found = [(e, n) for e, n in foreign(context, "to_pure_dict", "to_state_dict", "state") if n in _COPIES | _STATES]
     found += [(e, "") for e in context.bodies.named("to_pure_dict") if _method(context, e)]
     for event, name in found:
@@ -124,7 +133,8 @@ RULE = lint_rule(
     "a copy of a state is changed and never put back into the model",
     why="""\
 `nnx.to_pure_dict` gives dicts of arrays, and `nnx.state` dicts of its own: what is assigned to their items does not
-reach the model. Pretrained weights that are "loaded" like this are not loaded.
+reach the model, nor does what `nnx.replace_by_pure_dict` writes into a state. Pretrained weights that are "loaded" like
+this are not loaded.
 """,
     source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: the weights stay as they were",
     check=_check,

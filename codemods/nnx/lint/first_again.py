@@ -124,7 +124,10 @@ def _forgotten(context: Context, body: Body, part: _Part, loads: list[ast.Name])
         return False
     bound = [n.lineno for n in context.bodies.names(scope).get(part.carried, ()) if not isinstance(n.ctx, ast.Load)]
     again = sorted(bound)[int(part.place is not None) :][:1]
-    return not any(n.id == part.carried and (not again or n.lineno <= again[0]) for n in loads)
+    # what a statement of several lines makes of it is read before it is bound anew
+    ends = [s.end_lineno or 0 for s in context.bodies.nodes(scope) if isinstance(s, ast.Assign) and s.lineno in again]
+    last = max([*again, *ends], default=0)
+    return not any(n.id == part.carried and (not again or n.lineno <= last) for n in loads)
 
 
 def _binds(context: Context, body: Body, name: str) -> bool:

@@ -15,11 +15,13 @@ from codemods.nnx.nodes import last_word
 _TAKING = frozenset({"pop", "capture", "clone", "delattr", "split", "merge"})
 
 
-def first_reads(context: Context) -> Iterator[tuple[Scope, ast.Subscript]]:
-    """Yield what reads the first sown value again and again, in a project that takes them away in other places.
+def first_reads(context: Context, taking: bool) -> Iterator[tuple[Scope, ast.Subscript]]:
+    """Yield what reads the first sown value again and again.
 
     Args:
         context: the analysis.
+        taking: whether the project takes sown values away in other places; if not, only what is read twice in one body
+            counts, once after each of two calls.
     """
     sown = {name for event in context.bodies.named("sow") if (name := _sown(event))}
     for scope, node in each(context, ast.Subscript) if sown else ():
@@ -34,7 +36,10 @@ def first_reads(context: Context) -> Iterator[tuple[Scope, ast.Subscript]]:
         ]
         if not runs or _takes(context, scope):
             continue
-        if any(_again(event, model, node) for event in runs) or _repeated(context, scope.function, model):
+        again = taking and (
+            any(_again(event, model, node) for event in runs) or _repeated(context, scope.function, model)
+        )
+        if again or _read_before(context, scope, node, runs):
             yield scope, node
 
 
@@ -54,11 +59,24 @@ def _read(node: ast.Subscript, sown: set[str]) -> ast.Name | None:
         held = held.func.value
     elif isinstance(held, ast.Attribute) and held.attr in {"value", "raw_value"}:
         held = held.value
-    else:
-        return None
     if not isinstance(held, ast.Attribute) or held.attr not in sown:
         return None
     return held.value if isinstance(held.value, ast.Name) else None
+
+
+def _read_before(context: Context, scope: Scope, node: ast.Subscript, runs: list[CallEvent]) -> bool:
+    """Say whether the same was read before the model's last run, as if that run put its own value in the place."""
+    text = ast.unparse(node)
+    if any(context.bodies.paths(scope).get(one) for one in (node, *(event.node for event in runs))):
+        return False
+    return any(
+        isinstance(other, ast.Subscript)
+        and ast.unparse(other) == text
+        and any(event.node.lineno < other.lineno for event in runs)
+        and any(other.lineno < event.node.lineno < node.lineno for event in runs)
+        and not context.bodies.paths(scope).get(other)
+        for other in context.bodies.nodes(scope)
+    )
 
 
 def _takes(context: Context, scope: Scope) -> bool:

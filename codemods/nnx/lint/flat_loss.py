@@ -16,7 +16,7 @@ from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.straight_through import blocked, cancelled
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Param
+from codemods.nnx.values import Attr, Call, Choice, Param
 
 # what gives the same for all inputs near by
 _STEPS = frozenset(
@@ -150,7 +150,10 @@ class _Depends:
         value = self._scope.module.values.get(node)
         if self._depth > 3 or not isinstance(value, Call) or value.starred:
             return SMOOTH
-        callees = self._context.flow.calls.callables(self._context.flow.here(value.callee, self._scope))
+        callee = self._context.flow.here(value.callee, self._scope)
+        if isinstance(self._context.flow.resolve(callee).value, Choice):
+            return SMOOTH  # ``hardmax if hard else softmax``
+        callees = self._context.flow.calls.callables(callee)
         function = callees[0].function if len(callees) == 1 and not callees[0].gradient else None
         body = _returned(function) if function is not None and not function.decorators else None
         if function is None or body is None or self.of(node.func) != NONE or callees[0].keywords:

@@ -10,16 +10,19 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import in_test, written
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Call
 
 _FLOW = pattern(rb"log_?det|ldj|jacobian|\bflow", re.I, needs=(b"logdet", b"log_det", b"ldj", b"jacobian", b"flow"))
+_DEPTH = 3
 _BASE = pattern(r"log_?p(rob|df)?|norm|gaussian|prior|base", re.I)
 
 
 def wrong_volumes(context: Context) -> Iterator[tuple[Scope, ast.AST, ast.AST]]:
-    """Yield the sums of volumes with the sign of the other direction, each with the density that adds it.
+    """Yield the sums of volumes with the sign of the other direction, each with the density that adds it; where several
+    changes are put together, the scope is that of the density.
 
     A function that divides by ``exp(s)`` has the volume ``-sum(s)``: what is returned beside its result is added to the
     density of the base at this result.
@@ -35,20 +38,30 @@ def wrong_volumes(context: Context) -> Iterator[tuple[Scope, ast.AST, ast.AST]]:
             if found is None or in_test(function.scope):
                 continue
             volume, agrees = found
-            uses = [use for event in context.flow.sites.callers(function) if (use := _used(context, event)) is not None]
-            wrong = [node for node, added in uses if added is not agrees]
+            callers = context.flow.sites.callers(function)
+            uses = [(event.scope, *use) for event in callers if (use := _used(context, event)) is not None]
+            wrong = [(home, node) for home, node, added in uses if added is not agrees]
             if wrong and len(wrong) == len(uses):
-                yield function.scope, volume, wrong[0]
+                yield wrong[0][0] if isinstance(volume, ast.BinOp) else function.scope, volume, wrong[0][1]
 
 
-def _returned(context: Context, function: FunctionFacts) -> tuple[ast.expr, bool] | None:
-    """Return the volume that a function gives beside its result, and whether its sign is that of the change."""
+def _returned(context: Context, function: FunctionFacts, depth: int = 0) -> tuple[ast.expr, bool] | None:
+    """Return the volume that a function gives beside its result, and whether its sign is that of the change.
+
+    The volume of several changes is the sum of theirs, which all have the sign of the one that is known.
+    """
     returned = [n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return)]
     given = returned[0].value if len(returned) == 1 else None
     if not isinstance(given, ast.Tuple) or len(given.elts) != 2:
         return None
     volume = written(context, given.elts[1], function.scope)
+    if isinstance(volume, ast.BinOp) and depth < _DEPTH:
+        inner_ones = [_of_part(context, one, function, depth) for one in operands(volume, ast.Add)]
+        signs = {one[1] for one in inner_ones if one is not None}
+        return (volume, signs.pop()) if len(signs) == 1 else None
     sign, summed = _sign(volume)
+    if isinstance(summed, ast.Call) and last_word(summed.func) == "broadcast_to" and summed.args:
+        summed = ast.Call(ast.Name("sum", ast.Load()), summed.args[:1], [])
     if not isinstance(summed, ast.Call) or last_word(summed.func) != "sum":
         return None
     scale = summed.args[0] if summed.args and not _method(summed) else None
@@ -62,6 +75,23 @@ def _returned(context: Context, function: FunctionFacts) -> tuple[ast.expr, bool
         return None
     text, grows = next(one for one in changes if one is not None)
     return (volume, grows == sign * inner) if text == ast.unparse(scale) else None
+
+
+def _of_part(context: Context, node: ast.expr, function: FunctionFacts, depth: int) -> tuple[ast.expr, bool] | None:
+    """Return what is known of the volume that another function of the project gives beside its result."""
+    stores = context.bodies.names(function.scope).get(node.id, ()) if isinstance(node, ast.Name) else ()
+    above = around(context, function.scope)
+    for store in stores:
+        target = above.get(store) if isinstance(store.ctx, ast.Store) else None
+        statement = above.get(target) if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
+        if not isinstance(statement, ast.Assign) or not isinstance(target, ast.Tuple) or target.elts[1] is not store:
+            continue
+        value = function.scope.module.values.get(statement.value)
+        if isinstance(value, Call):
+            reached = context.flow.calls.invoked(context.flow.here(value, function.scope))
+            if len(reached) == 1 and reached[0][0].function is not function:
+                return _returned(context, reached[0][0].function, depth + 1)
+    return None
 
 
 def _method(call: ast.Call) -> bool:
@@ -114,7 +144,9 @@ def _used(context: Context, event: CallEvent) -> tuple[ast.AST, bool] | None:
         return None
     other = written(context, holder.left if holder.right is reads[0] else holder.right, event.scope)
     if result.id not in names_in(other) or not any(
-        isinstance(n, ast.Call) and _BASE.search(ast.unparse(n.func)) for n in ast.walk(other)
+        (isinstance(n, ast.Call) and _BASE.search(ast.unparse(n.func)))
+        or (isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow) and last_word(n.left) == result.id)
+        for n in ast.walk(other)
     ):
         return None
     if isinstance(other, ast.UnaryOp) or isinstance(above.get(holder), ast.BinOp | ast.AugAssign):

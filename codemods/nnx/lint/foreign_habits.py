@@ -20,7 +20,8 @@ from codemods.nnx.values import Ref
 _ARRAYS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "", "other": "", "inplace": "",
            "requires_grad": ""}  # fmt: skip
 _OLD = {"a_min": "min", "a_max": "max"}  # of clip; JAX 0.7 warns of them, JAX 0.10 has them no more
-_SAMPLING = {"size": "shape", "low": "minval", "high": "maxval", "loc": "", "mean": "", "std": "", "seed": "key"}
+_SAMPLING = {"size": "shape", "low": "minval", "high": "maxval", "loc": "", "scale": "", "mean": "", "std": "",
+             "seed": "key"}  # fmt: skip
 _STEPPING = {"lr": "learning_rate", "betas": "b1 and b2", "params": "", "beta1": "b1", "beta2": "b2", "alpha": ""}
 #: The names of NumPy's `random` that people look for in `jax.random`, with what there is.
 _OF_NUMPY = {"seed": "jax.random.key, which gives a key for the functions that draw", "rand": "jax.random.uniform",
@@ -45,7 +46,8 @@ _EXCEPT: dict[str, frozenset[str]] = {
     **dict.fromkeys(("multivariate_normal", "wald"), frozenset({"mean"})),
     **dict.fromkeys(("key", "PRNGKey"), frozenset({"seed"})),
     "ravel_multi_index": frozenset({"dims"}),
-    "double_sided_maxwell": frozenset({"loc"}),
+    "double_sided_maxwell": frozenset({"loc", "scale"}),
+    **dict.fromkeys(("rayleigh", "weibull_min"), frozenset({"scale"})),
     "ball": frozenset({"dim"}),
 }
 _OPTIMIZERS = frozenset(

@@ -23,6 +23,9 @@ from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Class, Free, Function, ModuleRef, Param, Ref
 
 _CHOSEN = (Class, Function, ModuleRef, Ref)
+_TRACING = pattern(r"context|(^|_)ctx(_|$)", re.I)
+_STATE = pattern(r"_*((get|pop|take|export|to|whole|current)_)?state(_dict)?")
+_INNER = pattern(r"_?env|unwrapped|_?inner\w*|_?wrapped\w*")
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -202,8 +205,9 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
     given = {n.id for v in _returned(context, function) for n in _parts(v) if isinstance(n, ast.Name)}
+    given |= {base for v in _returned(context, function) for n in _parts(v) if (base := _state_of(n))}
     for base, changes in found.items():
-        if base in given or "context" in base.lower():
+        if base in given or _TRACING.search(base):
             continue  # the object is given back with what it holds; or it is the state of the tracing itself
         names = [name for _, name in changes]
         if any(names.count(name) > 1 for name in names) and _tries(context, function):
@@ -223,6 +227,13 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 if other is not node
             ],
         )
+
+
+def _state_of(node: ast.expr) -> str:
+    """Return the object whose state a call gives, by the name of the method: ``self.pop_state()``; else nothing."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.args:
+        return ""
+    return ast.unparse(node.func.value) if _STATE.fullmatch(node.func.attr) else ""
 
 
 def _taken_back(context: Context, function: FunctionFacts, base: str) -> bool:
@@ -520,9 +531,33 @@ def _own(node: ast.AST, target: ast.Attribute) -> bool:
     """Say whether an attribute gets a value that depends on its old one."""
     text = ast.dump(target.value)
     value = getattr(node, "value", None)
+    if _same_again(value, ast.dump(target.value), target.attr):
+        return False
     return isinstance(node, ast.AugAssign) or any(
         isinstance(n, ast.Attribute) and n.attr == target.attr and ast.dump(n.value) == text
         for n in (ast.walk(value) if value is not None else ())
+    )
+
+
+def _same_again(value: ast.expr | None, owner: str, attr: str) -> bool:
+    """Say whether a second time would change nothing more: ``x.state = x.state.replace(count=0)``, and what wraps the
+    inner object of the old one, as ``self.env = Wrapper(self.env._env)``."""
+    if not isinstance(value, ast.Call):
+        return False
+    inner = value.args[0] if value.args else None
+    if isinstance(inner, ast.Attribute) and _INNER.fullmatch(inner.attr) and last_word(value.func)[:1].isupper():
+        old = inner.value
+        others = (n for n in ast.walk(value) if isinstance(n, ast.Attribute) and n.attr == attr and n is not old)
+        return isinstance(old, ast.Attribute) and old.attr == attr and not any(others)
+    if not isinstance(value.func, ast.Attribute) or value.args:
+        return False
+    held = value.func.value
+    return (
+        value.func.attr in {"replace", "_replace"}
+        and isinstance(held, ast.Attribute)
+        and held.attr == attr
+        and ast.dump(held.value) == owner
+        and all(word.arg is not None and isinstance(word.value, ast.Constant) for word in value.keywords)
     )
 
 

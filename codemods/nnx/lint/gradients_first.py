@@ -21,6 +21,7 @@ from codemods.nnx.values import Attr, Call, Const
 
 _VALUED = frozenset({"flax.nnx.value_and_grad", "jax.value_and_grad"})
 _GRADIENTS = pattern(r"(^|_)(d?grads?|g|gradients?|gs)(_|$|\d)")
+_VALUES = pattern(r"(^|_)(loss(es)?|values?|val|costs?|objective|energy|nll|elbo)(_|$)")
 _UPDATING = pattern(r"(^|_)(opt\w*|tx|adam\w*|sgd)(_|$)")
 # functions whose argument at a position is a gradient
 _TAKING = {"update": (0, 1), "apply_gradients": (0,), "global_norm": (0,), "clip_by_global_norm": (0,)}
@@ -37,6 +38,16 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         first, second = map(named, target.elts)
         made = context.flow.here(event.value, event.scope)
+        if _VALUES.search(first) and _GRADIENTS.search(second) and _alone(context, made):
+            if not context.bodies.guarded(event.node, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    target,
+                    f"grad gives the gradients alone, and no value for `{first}`",
+                    "make the function with value_and_grad",
+                )
+            continue
         if not _GRADIENTS.search(first) or _GRADIENTS.search(second) or not _valued(context, made):
             continue
         seen.add(event.node)
@@ -133,6 +144,18 @@ def _valued(context: Context, made: Bound) -> bool:
     found = [*layers(context, context.flow.with_value(made, made.value.callee))]
     valued = [layer for layer in found if _name(context, layer) in _VALUED]
     return bool(valued) and not _derived(context, found[found.index(valued[0]) + 1 :], valued[0])
+
+
+def _alone(context: Context, made: Bound) -> bool:
+    """Say whether a call gives nothing but gradients: of ``grad`` without has_aux, with respect to one argument."""
+    assert isinstance(made.value, Call)
+    for layer in layers(context, context.flow.with_value(made, made.value.callee)):
+        value, name = layer.value, _name(context, layer)
+        if name in {"flax.nnx.grad", "jax.grad"} and isinstance(value, Call):
+            return not value.starred and len(value.args) == 1 and not value.keywords
+        if last(name) not in {"jit", "remat", "checkpoint"}:
+            return False
+    return False
 
 
 def _name(context: Context, layer: Bound) -> str:

@@ -17,7 +17,7 @@ from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Free, Item, Param, Unknown, Value
 
 # functions whose derivative is infinite or not a number where their value is guarded
 _SHARP = frozenset({"sqrt", "log", "log2", "log10", "arccos", "arcsin", "acos", "asin", "arccosh", "reciprocal", "norm",
@@ -93,8 +93,12 @@ def _masked(context: Context, sharp: ast.expr, event: CallEvent, names: set[str]
     if not isinstance(total, ast.Call) or last_word(total.func) not in {"sum", "nansum"}:
         return False
     inner = total.args[0] if total.args else getattr(total.func, "value", None)
-    inner = written(context, inner, event.scope) if isinstance(inner, ast.expr) else inner
-    return isinstance(inner, ast.Call) and last_word(inner.func) == "where" and len(inner.args) == 3
+    if not isinstance(inner, ast.expr):
+        return False
+    value = event.scope.module.values.get(inner)
+    made = written(context, inner, event.scope)
+    ways = [one.node for one in value.options if isinstance(one, Call)] if isinstance(value, Choice) else [made]
+    return any(isinstance(one, ast.Call) and last_word(one.func) == "where" and len(one.args) == 3 for one in ways)
 
 
 def _no_slope(event: CallEvent) -> bool:
@@ -268,6 +272,8 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
                 zeros = _guarded(context, test, event, zeros=True)
             if isinstance(node, ast.BinOp) and _elsewhere(context, test, operand, event):
                 continue
+            if isinstance(node, ast.BinOp) and _taken(test, operand, first=way is ways[0]):
+                continue
             if isinstance(node, ast.Call) and _own(context, node, event.scope):
                 continue
             if _piece(written(context, test, event.scope), operand):
@@ -292,6 +298,22 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
             ):
                 return node
     return None
+
+
+def _taken(test: ast.expr, operand: ast.expr, *, first: bool) -> bool:
+    """Say whether a quotient stands in the way that is taken where its divisor is small, so that the condition does not
+    guard it: ``where(x < least, 1 / x, x)``."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    small = isinstance(test.ops[0], ast.Lt | ast.LtE)
+    if not small and not isinstance(test.ops[0], ast.Gt | ast.GtE):
+        return False
+    same = ast.dump(operand)
+    if ast.dump(test.comparators[0]) == same:
+        small = not small
+    elif ast.dump(test.left) != same:
+        return False
+    return small is first
 
 
 def _own(context: Context, node: ast.Call, scope: Scope) -> bool:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, foreign, shown, taken
 from codemods.nnx.lint.syntax import added_keyword, constant, keyword
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Ref, Sequence
 
@@ -57,6 +58,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if not isinstance(aux, bool):
             continue
         call = _call(context, event)
+        if not aux and _of_other_kind(context, event):
+            continue
         if not aux:
             callees = _functions(context, context.flow.here(event.value.args[0], event.scope))
             if callees and all(_gives_tuple(context, one) and _plain(context, one) for one in callees):
@@ -80,6 +83,20 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"with has_aux=True `{call.id}` is a tuple of the gradients and the rest",
                     "unpack it: grads, aux = ...",
                 )
+
+
+def _of_other_kind(context: Context, event: CallEvent) -> bool:
+    """Say whether a call stands in an arm of a condition that tells whether the function gives a value alone:
+    ``if self.value_and_grad``, or ``if not self.has_aux``."""
+    paths = context.bodies.paths(event.scope).get(event.node, ())
+    return any(
+        isinstance(block, ast.If | ast.IfExp)
+        and any(last_word(n) in _KINDS for n in ast.walk(block.test) if isinstance(n, ast.Name | ast.Attribute))
+        for block, _ in paths
+    )
+
+
+_KINDS = frozenset({"value_and_grad", "has_aux"})
 
 
 def _unpacked_numbers(context: Context) -> Iterator[Finding]:

@@ -72,4 +72,4 @@ def _fixed(root: Root, param: Param) -> bool:
     if root.bound and param is root.function.self_param:
         return True
     readable = bool(root.declared) or len(root.static) < len(root.function.params)
-    return root.transform in COMPILING and readable and param.name in root.static
+    return root.transform in COMPILING and readable and param.name in root.static - root.unmapped

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.left_out_objects import gives, of_left_out_object
 from codemods.nnx.lint.names import COMPILING, HOST_FUNCTIONS, HOST_MODULES
-from codemods.nnx.lint.places import traced_bodies, traced_calls
+from codemods.nnx.lint.places import traced_bodies, traced_calls, written
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.lint.unread import given_names
@@ -75,6 +75,8 @@ def _check(context: Context) -> Iterator[Finding]:
         ):
             continue
         if _given_by_all(context, event) or (name.startswith(_RUNS) and _once_in_a_run(context, event)):
+            continue
+        if name.startswith("wandb.") and _of_sizes(context, event):
             continue
         if (function := function_of(event.scope)) is not None and while_initializing(context, function):
             continue
@@ -383,6 +385,20 @@ def _timed_within(context: Context, scope: Scope) -> bool:
     if outer is None or tracing is None or not _TIMING.search(outer.name.lower()):
         return False
     return not any(root.transform in COMPILING for root in tracing.roots)
+
+
+def _of_sizes(context: Context, event: CallEvent) -> bool:
+    """Say whether a call tells of the sizes of arrays alone, as the number of parameters, which compiling knows."""
+    given = event.node.args[0] if len(event.node.args) == 1 else None
+    if not isinstance(given, ast.Dict) or not given.values or None in given.keys:
+        return False
+    made = [written(context, one, event.scope) for one in given.values]
+    return all(
+        isinstance(one, ast.Call)
+        and last_word(one.func) in {"sum", "prod", "len", "int"}
+        and any(isinstance(n, ast.Attribute) and n.attr in {"size", "shape"} for n in ast.walk(one))
+        for one in made
+    )
 
 
 def _once_in_a_run(context: Context, event: CallEvent) -> bool:

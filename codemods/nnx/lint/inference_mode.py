@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.forced_mode import forced_modes
+from codemods.nnx.lint.half_mode import half_modes
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.places import is_test, kinds_of
 from codemods.nnx.patterns import pattern
@@ -34,7 +35,7 @@ _TRAINS = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "ja
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unset(context)
-    for event, message, help in forced_modes(context):
+    for event, message, help in (*forced_modes(context), *half_modes(context, _EVALUATES, _ON_PURPOSE)):
         yield finding(RULE.code, event.scope, event.node, message, help)
     if not any(b"Dropout" in m.source.data or b"BatchNorm" in m.source.data for m in context.project.modules):
         return

@@ -62,9 +62,12 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"write {close[0]}",
                     Fix(((source.path, edit),)),
                 )
-    for root in compiled_roots(context):
+    roots = [*compiled_roots(context)]
+    for root in roots:
         if _abstract(root):
             continue  # another class has the function that is meant
+        if any(one.node is root.node and one.function is not root.function for one in roots):
+            continue  # one of several, of which the options may be those of another one
         if _wrapped(context, root):
             continue  # and other arguments, perhaps
         yield from _numbers(root)

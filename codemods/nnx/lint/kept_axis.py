@@ -64,8 +64,8 @@ def _reduced(context: Context, scope: Scope, whole: ast.expr, part: ast.expr) ->
     call = made.node
     name = context.flow.calls.callee_name(context.flow.here(made, scope))
     word = last_word(call.func)
-    if word not in _REDUCING or keyword(call, "keepdims") is not None:
-        return None
+    if word not in _REDUCING or any(keyword(call, one) is not None for one in ("keepdims", "keepdim")):
+        return None  # keepdim is the word of PyTorch, whose tensors are divided so
     if name.startswith(_HOMES):
         given: Value | None = made.args[0] if made.args else None
         axis = argument(call, 2 if word == "norm" else 1, "axis")

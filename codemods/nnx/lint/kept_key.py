@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import combinations
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.key_reuse import reuses
 from codemods.nnx.lint.names import NOT_CONSUMING
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import Path, keyword, names_in
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Param, Value
 
@@ -57,7 +59,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if _replaced(context, function.owner, key.name) or _handed_on(context, event) or _while_made(context, function):
             continue
-        if not event.loops and _called_once(context, function):
+        if not event.loops and (_called_once(context, function) or _begins_run(context, event, function)):
             continue
         if any(place.node is event.node and not place.weak for place in context.shared(reuses)):
             continue  # NNX830 says the same of the loop around
@@ -81,6 +83,34 @@ def _called_once(context: Context, function: FunctionFacts) -> bool:
         and bool(made)
         and all(one.scope is callers[0].scope and not one.loops for one in made)
     )
+
+
+def _begins_run(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a method begins a run with the key: a loop of its own goes on with a part of it, or it is called a
+    run; and the project calls methods of its name at one place of each function alone, and in no loop."""
+    statement = event.statement
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is event.node else []
+    names = {name for target in targets for name in names_in(target)}
+    goes_on = _RUN.fullmatch(function.name) is not None or any(
+        isinstance(loop, ast.For | ast.While) and names & names_in(loop)
+        for loop in context.bodies.nodes(function.scope)
+    )
+    calls = [one for one in context.bodies.named(function.name) if isinstance(one.node.func, ast.Attribute)]
+    if not goes_on or not calls or any(one.loops for one in calls):
+        return False
+    return all(
+        one.scope is not two.scope
+        or apart(_path(context, one), _path(context, two), one.scope.node)
+        or ast.dump(one.node.func) != ast.dump(two.node.func)
+        for one, two in combinations(calls, 2)
+    )
+
+
+_RUN = pattern(r"_?(run|main|launch)(_(loop|all|experiment|training))?|(main|train\w*|eval\w*)_loop")
+
+
+def _path(context: Context, event: CallEvent) -> Path:
+    return context.bodies.paths(event.scope).get(event.node, ())
 
 
 def _shuffles(context: Context, function: FunctionFacts, name: str) -> bool:

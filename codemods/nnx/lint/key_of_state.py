@@ -17,8 +17,8 @@ from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, S
 _CARRIES = {"scan": 0, "fori_loop": 1, "while_loop": 0}
 _COPYING = frozenset({"replace", "_replace"})
 _DEPTH = 3
-# keys that begin the same thing again on purpose
-_AGAIN = pattern(r"(^|_)(init\w*|reset\w*|start\w*|seed\w*|feature\w*|basis|target)(_|$)")
+# keys that begin the same thing again on purpose, or that stand for the world of an episode (domain randomization)
+_AGAIN = pattern(r"(^|_)(init\w*|reset\w*|start\w*|seed\w*|feature\w*|basis|target|dr|domain\w*|episode)(_|$)")
 
 
 def kept_in_states(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]]:

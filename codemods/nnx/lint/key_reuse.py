@@ -32,8 +32,11 @@ from codemods.nnx.lint.syntax import argument, constant, inside
 from codemods.nnx.lint.useless_draws import (
     begins_cache,
     forgotten,
+    in_two_modes,
     loaded_over,
+    made_anew,
     made_lazily,
+    of_no_effect,
     of_no_elements,
     overwritten,
     placeholder,
@@ -216,9 +219,9 @@ def _of_key(
                 scope,
                 use.event.node,
                 f"`{_text(use)}` was used up by `{last(earlier.name)}` in line {earlier.event.node.lineno}: "
-                f"{_consequence(earlier, use)}",
+                f"{_consequence(context, earlier, use)}",
                 related=_others(context, use, earlier, found, paths),
-                weak=meant_pair(context, earlier, use),
+                weak=meant_pair(context, earlier, use) or in_two_modes(earlier, use),
             )
             continue
         loops = [loop for loop in use.event.loops if repeats(context, use, loop)]
@@ -248,12 +251,29 @@ def _of_key(
             )
 
 
-def _consequence(one: Use, two: Use) -> str:
+def _consequence(context: Context, one: Use, two: Use) -> str:
     """Return what comes of two uses of a key: of a draw and a split beside it, no dependence can be measured."""
-    splits = [last(use.name) == "split" for use in (one, two)]
-    if one.helper or two.helper or splits[0] is splits[1]:
+    splits = [last(use.name) == "split" or _splits_alone(context, use) for use in (one, two)]
+    if splits[0] is splits[1] or any(use.helper and not split for use, split in zip((one, two), splits, strict=True)):
         return "the results depend on each other"
     return "jax.random allows one use, and jax_debug_key_reuse refuses this one"
+
+
+def _splits_alone(context: Context, use: Use) -> bool:
+    """Say whether a function of the project does nothing with the key that it is given but split it."""
+    called = _called(context, use) if use.helper else None
+    if called is None:
+        return False
+    own = [one for (scope, key), found in context.shared(uses).items() if scope is called.scope for one in found
+           if isinstance(key, Param)]  # fmt: skip
+    return (
+        bool(own)
+        and all(not one.helper and last(one.name) == "split" for one in own)
+        and not any(
+            context.flow.calls.name(event).startswith("jax.random.") and last_word(event.node.func) != "split"
+            for event in context.bodies.calls.get(called.scope, ())
+        )
+    )
 
 
 def _unread_parts(use: Use) -> bool:
@@ -636,6 +656,8 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
     if tries_out(context, one) or tries_out(context, two) or _made_up(one, two) or _twins(one, two):
         return False
     if _parted(one, two) or _shared_constant(one, two) or placeholder(one):
+        return False
+    if of_no_effect(context, one) or of_no_effect(context, two) or made_anew(one, two):
         return False
     if made_lazily(one) or made_lazily(two) or warms_up(two):
         return False

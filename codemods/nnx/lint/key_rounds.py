@@ -39,7 +39,7 @@ def repeats(context: Context, use: Use, loop: ast.AST) -> bool:
     """Say whether a loop repeats a draw with the same key."""
     if isinstance(use.key, Attr):  # of an object that keeps it as it is
         return isinstance(use.key.base, Param) and not SAME.search(use.key.name) and not _once(use.event, loop)
-    if _in_step(use, loop):
+    if _in_step(use, loop) or _of_one_round(context, use, loop) or _of_picture(use):
         return False
     if isinstance(loop, ast.comprehension) and isinstance(use.key, Call):
         return not inside(use.key.node, use.event.statement)  # made before
@@ -67,6 +67,34 @@ def parts_of_rounds(use: Use, loops: list[ast.AST]) -> str | None:
     if not isinstance(keys, int) or rounds is None or rounds <= keys:
         return ""
     return f"`split` gives {keys} keys here, and there are {rounds} rounds: those behind the end get the last key again"
+
+
+def _of_one_round(context: Context, use: Use, loop: ast.AST) -> bool:
+    """Say whether one round of a loop alone draws: ``if i == 0``."""
+    if not isinstance(loop, ast.For):
+        return False
+    counters = _counters(loop)
+    for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ()):
+        if not isinstance(block, ast.If) or arm != "body" or not counters or not inside(block, loop):
+            continue
+        test = block.test
+        for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+            if isinstance(part, ast.Compare) and len(part.ops) == 1 and isinstance(part.ops[0], ast.Eq | ast.Is):
+                sides = part.left, part.comparators[0]
+                if any(isinstance(one, ast.Name) and one.id in counters for one in sides):
+                    return any(constant(one) is not None for one in sides)
+            if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+                return isinstance(part.operand, ast.Name) and part.operand.id in counters
+    return False
+
+
+def _of_picture(use: Use) -> bool:
+    """Say whether a function that renders a picture gives each part of it the same jitter."""
+    function = use.event.scope.function
+    return use.helper and function is not None and all(map(_RENDERING.search, (use.name, function.name)))
+
+
+_RENDERING = pattern(r"(^|_|\.)render(_|$)")
 
 
 def _counters(loop: ast.For | ast.comprehension) -> set[str]:

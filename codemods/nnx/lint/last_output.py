@@ -40,6 +40,39 @@ def last_outputs(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
             yield scope, node, min(found)
 
 
+def last_examples(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
+    """Yield where the last example of a batch is taken of outputs whose first axis is time.
+
+    Args:
+        context: the analysis.
+    """
+    if not any(b"time_major" in module.source.data for module in context.project.modules):
+        return
+    for scope, node in each(context, ast.Subscript):
+        value = scope.module.values.get(node.value)
+        if value is None or in_test(scope) or not _last_step(node.slice) or ast.unparse(node.slice).startswith("..."):
+            continue
+        calls = [_call(context, one) for one in context.sources.originals(context.flow.here(value, scope))]
+        if calls and all(call is not None and _time_first(context, call, scope) for call in calls):
+            yield scope, node
+
+
+def _time_first(context: Context, call: Bound, scope: Scope) -> bool:
+    """Say whether a recurrent layer is told that the first axis is time, and nothing else of its outputs."""
+    made = call.value
+    assert isinstance(made, Call)
+    home = call.frame.function.scope if call.frame is not None else scope
+    if owner_class(context, made.callee, home) not in _LAYERS:
+        return False
+    given = made.keyword("time_major")
+    if given is not None:
+        return given == Const(True)
+    layers = context.sources.originals(context.flow.with_value(call, made.callee))
+    return bool(layers) and all(
+        isinstance(one.value, Call) and one.value.keyword("time_major") == Const(True) for one in layers
+    )
+
+
 def _last_step(index: ast.expr) -> bool:
     """Say whether an index takes the last step of each sequence: ``[:, -1]``, ``[:, -1, :]`` or ``[..., -1, :]``."""
     if not isinstance(index, ast.Tuple) or len(index.elts) not in {2, 3}:

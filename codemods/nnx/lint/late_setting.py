@@ -30,6 +30,8 @@ _IMPORTING = frozenset({"jax", "flax", "optax", "orbax", "chex", "equinox", "hai
 _STARTING = (b"subprocess", b"multiprocessing", b"Popen", b"os.exec", b"os.system", b"spawn", b"import ray")
 _DEVICES = frozenset({"jax.devices", "jax.local_devices", "jax.device_count", "jax.local_device_count",
                       "jax.default_backend", "jax.device_put"})  # fmt: skip
+# of those, what may ask for one platform: `jax.devices("gpu")`
+_ASKED = frozenset({"jax.devices", "jax.local_devices", "jax.device_count", "jax.local_device_count"})
 # what makes arrays of floats, whose precision is settled with them
 _FLOATS = frozenset({"linspace", "zeros", "ones", "full", "eye", "array", "asarray", "normal", "uniform", "logspace"})
 
@@ -98,7 +100,7 @@ def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
             continue
         if in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
             continue
-        used = _computation(context, event.scope, event.node, floats=wide)
+        used = _computation(context, event.scope, event.node, floats=wide, chosen=option == "jax_platform_name")
         if used is not None and _begun_anew(module, used, event.node):
             continue
         if event.scope.function is not None and _uncalled(context, event.scope.function):
@@ -267,9 +269,18 @@ def _entries(call: ast.Call) -> list[tuple[str, ast.expr | None]]:
     return found
 
 
-def _computation(context: Context, scope: Scope, node: ast.AST, floats: bool = False) -> ast.Call | None:
-    """Return the first call before a node, in its body or its module's, that starts the backends, or makes an array of
-    floats."""
+def _computation(
+    context: Context, scope: Scope, node: ast.AST, floats: bool = False, chosen: bool = False
+) -> ast.Call | None:
+    """Return the first call before a node, in its body or its module's, that starts the backends.
+
+    Args:
+        context: the analysis.
+        scope: the body.
+        node: what stands in it.
+        floats: whether to ask for the first array of floats instead.
+        chosen: whether to ask for what chooses the platform: a question for the devices of one platform does not.
+    """
     line = getattr(node, "lineno", 0)
     for body in dict.fromkeys((scope.module.scope, scope)):
         around = context.bodies.paths(scope).get(node, ()) if body is scope else ()
@@ -279,6 +290,8 @@ def _computation(context: Context, scope: Scope, node: ast.AST, floats: bool = F
             path = context.bodies.paths(body).get(event.node, ())
             if path != around[: len(path)]:
                 continue  # under a condition, or in a loop
+            if chosen and context.flow.calls.name(event) in _ASKED and (event.node.args or event.node.keywords):
+                continue
             if _starts(context, event, floats) and not (floats and _left_behind(event, line)):
                 return event.node
     return None

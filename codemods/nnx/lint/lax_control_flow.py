@@ -32,6 +32,7 @@ from codemods.nnx.values import (
     Loop,
     Mapping,
     Param,
+    Ref,
     Sequence,
     Star,
 )
@@ -211,6 +212,9 @@ def _changed(
                 updated = scope.module.values.get(func)
                 if updated is not None and context.kinds.of(context.flow.here(updated, scope)) in _UPDATED:
                     return ast.unparse(func)
+        handed = _handed(context, node, scope, place, around, own, depth)
+        if handed:
+            return handed
         if not isinstance(func, ast.Name) or not _captured(scope, func, own):
             continue
         made = resolved(context, func, scope)
@@ -231,6 +235,36 @@ def _changed(
         if callee and (_CHANGING.get(callee) == method or callee == "flax.nnx.Rngs"):
             return func.id
     return None
+
+
+def _handed(
+    context: Context, node: ast.Call, scope: Scope, place: ast.AST, around: Scope, own: Param | None, depth: int
+) -> str | None:
+    """Return the name of a captured object that a body gives to ``nnx.update``, or to a function that changes it."""
+    given = [(at, one) for at, one in enumerate(node.args) if isinstance(one, ast.Name) and _captured(scope, one, own)]
+    if not given or any(isinstance(one, ast.Starred) for one in node.args) or not _always(context, node, scope):
+        return None
+    made = resolved(context, node.func, scope)
+    if made is None:
+        return None
+    for at, one in given:
+        if isinstance(made.value, Ref):
+            value = scope.module.values.get(one) if made.value.name == "flax.nnx.update" and at == 0 else None
+            if value is not None and context.kinds.of(context.flow.here(value, scope)) in _OBJECTS:
+                return one.id
+        elif isinstance(made.value, Function) and depth < _DEEP and not made.value.facts.generator:
+            inner = made.value.facts
+            param = list(inner.params.values())[at] if inner.self_param is None and at < len(inner.params) else None
+            if (
+                param is not None
+                and not inner.decorators
+                and _changed(context, inner.scope, place, around, param, depth + 1)
+            ):
+                return one.id
+    return None
+
+
+_OBJECTS = ({Kind.MODULE}, {Kind.OPTIMIZER}, {Kind.METRIC})
 
 
 def _always(context: Context, node: ast.AST, scope: Scope) -> bool:

@@ -11,12 +11,15 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.lint.carry_shape import of_whole_sequences
+from codemods.nnx.lint.image_sizes import product
+from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.owners import made_once, owner_class, plain_module
-from codemods.nnx.lint.places import foreign, in_test, literal
+from codemods.nnx.lint.places import callers_of, foreign, in_test, literal
 from codemods.nnx.lint.syntax import argument, constant, entry_word, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 _OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop", "adagrad", "lamb", "lion", "nadam", "radam", "adabelief", "adafactor")
 # optimizers that take b1 behind the learning rate, and those that decay weights
@@ -42,6 +45,7 @@ def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
         elif word == "Conv":
             yield from _kernel(context, event)
             yield from _causal(context, event)
+            yield from _divided(context, event)
         elif word == "Sequential":
             yield from _chain(context, event)
         elif word == "LoRA":
@@ -126,19 +130,29 @@ def _width(context: Context, made: Bound) -> int | None:
 
 def _rate(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the rates of more than one, which leave nothing."""
-    rate = event.value.argument(0, "rate")
+    rate, node = event.value.argument(0, "rate"), argument(event.node, 0, "rate")
+    kept = node is not None and isinstance(node, ast.Name | ast.Attribute) and _KEPT.search(entry_word(node))
+    if node is not None and kept and min(numbers(context, rate, event.scope), default=1) >= _MOST:
+        message = "nnx.Dropout takes the share that is dropped, and this is the one that is kept"
+        yield event, node, message, f"write 1 - {event.scope.module.source.text(node)}"
+        return
     bound = None if rate is None else context.flow.here(rate, event.scope)
     sources = None if bound is None else context.sources.all_of(bound, lambda value: isinstance(value, Const))
     found = [s.value.value if isinstance(s.value, Const) else None for s in sources or ()]
-    numbers = [one for one in found if isinstance(one, int | float)]
-    if numbers and len(numbers) == len(found) and min(numbers) > 1:
-        message = f"a rate of {numbers[0]} drops everything: it is a share between 0 and 1"
+    rates = [one for one in found if isinstance(one, int | float)]
+    if rates and len(rates) == len(found) and min(rates) > 1:
+        message = f"a rate of {rates[0]} drops everything: it is a share between 0 and 1"
         yield event, event.node, message, "divide it by 100"
+
+
+_MOST = 0.5  # what is called kept and is less may be dropped all the same
+_KEPT = pattern(r"(^|_)(keep|keep_?prob|keep_?rate|retain|p_keep)(_|$)", re.I)
 
 
 def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the dicts of keys that modules are called with, the masks made of embeddings, and sizes for shapes."""
     yield from _carry(context)
+    yield from of_whole_sequences(context)
     for event, name in foreign(context, "make_causal_mask", "make_attention_mask"):
         if name.startswith("flax.nnx.") and event.value.args and _embedded(context, event.value.args[0], event.scope):
             if not context.bodies.guarded(event.node, event.scope):
@@ -175,19 +189,37 @@ def _pads(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
             given = event.value.keyword("mask") if event.node.keywords else None
             if given is None or event.scope.function is None:
                 continue
-            found = context.flow.resolve(context.flow.here(given, event.scope))
-            node = found.value.node if isinstance(found.value, Unknown) else None
-            if not isinstance(node, ast.Compare) or not isinstance(node.comparators[0], ast.Constant):
-                continue
-            home = found.frame.function.scope if found.frame is not None else event.scope
-            tokens = home.module.values.get(node.left)
-            if tokens is None or not _tokens(context, tokens, home):
+            found = context.sources.originals(context.flow.here(given, event.scope))
+            if not found or not all(_of_tokens(context, one, event.scope) for one in found):
                 continue
             if owner_class(context, event.value.callee, event.scope) == "flax.nnx.MultiHeadAttention":
                 place = keyword(event.node, "mask")
                 if place is not None:
                     message = "this mask tells of tokens, (batch, length), and attention wants pairs of them"
                     yield event, place, message, "write nnx.make_attention_mask(mask, mask)"
+
+
+def _of_tokens(context: Context, mask: Bound, scope: Scope) -> bool:
+    """Say whether a mask compares token ids with a constant: ``tokens != 0``."""
+    value = mask.value
+    home = mask.frame.function.scope if mask.frame is not None else _written_in(context, mask) or scope
+    if isinstance(value, Call):
+        if context.flow.calls.callee_name(mask) not in _COMPARING or len(value.args) != 2:
+            return False
+        tokens, other = value.args
+    else:
+        node = value.node if isinstance(value, Unknown) else None
+        if not isinstance(node, ast.Compare) or len(node.comparators) != 1:
+            return False
+        left, right = (home.module.values.get(side) for side in (node.left, node.comparators[0]))
+        if left is None or right is None:
+            return False
+        tokens, other = left, right
+    known = isinstance(context.flow.resolve(context.flow.here(other, home)).value, Const)
+    return known and _tokens(context, tokens, home)
+
+
+_COMPARING = frozenset(f"jax.numpy.{word}" for word in ("not_equal", "equal", "greater", "less"))
 
 
 def _rates(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
@@ -235,18 +267,18 @@ def _images(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     if not any(b"Conv(" in module.source.data for module in context.project.modules):
         return
     arrays = Arrays(context, {})
-    layers = context.flow.may.made_by({"Conv"})
+    layers, chains = context.flow.may.made_by({"Conv"}), context.flow.may.made_by({"Sequential"})
     for module in context.asked.modules:
         if b"nnx" not in module.source.data:
             continue
         for event in module.calls:
             if not isinstance(event.value.callee, Attr) or len(event.value.args) != 1:
                 continue
-            if not layers.may_be(event.value.callee):
+            if not layers.may_be(event.value.callee) and not chains.may_be(event.value.callee):
                 continue
-            if owner_class(context, event.value.callee, event.scope) != "flax.nnx.Conv":
+            made = _convolution(context, event)
+            if made is None:
                 continue
-            made = next(iter(context.sources.of(context.flow.here(event.value.callee, event.scope))))
             size = made.value.argument(2, "kernel_size") if isinstance(made.value, Call) else None
             if size is None or _part(context, made, size) is None:
                 continue
@@ -255,6 +287,21 @@ def _images(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
             ):
                 message = "a number as kernel_size is a convolution over one axis, and this array has four"
                 yield event, event.node, message, "make the layer with kernel_size=(n, n)"
+
+
+def _convolution(context: Context, event: CallEvent) -> Bound | None:
+    """Return the convolution that a call runs first, by itself or as the first layer of a chain."""
+    kind = owner_class(context, event.value.callee, event.scope)
+    if kind not in {"flax.nnx.Conv", "flax.nnx.Sequential"}:
+        return None
+    made = next(iter(context.sources.of(context.flow.here(event.value.callee, event.scope))), None)
+    if kind == "flax.nnx.Conv" or made is None:
+        return made
+    chain = made.value
+    if not isinstance(chain, Call) or chain.starred or not chain.args:
+        return None
+    first = context.flow.follow(made, chain.args[0])
+    return first if context.flow.calls.callee_name(first) == "flax.nnx.Conv" else None
 
 
 def _streams(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
@@ -274,22 +321,43 @@ def _streams(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]
                 yield event, event.node, "an nnx.Rngs is called without a name", f"write {text}.{name}()"
 
 
-def _embedded(context: Context, value: Value, scope: Scope) -> bool:
-    """Say whether a value is what an nnx.Embed gives, through sums and layers that keep its axes."""
+def _embedded(context: Context, value: Value, scope: Scope, depth: int = 0) -> bool:
+    """Say whether a value is what an nnx.Embed gives, through sums and layers that keep its axes, and through the
+    calls of the project's modules."""
     found = context.flow.resolve(context.flow.here(value, scope))
     inner = found.value
+    if isinstance(inner, Param):
+        homes = [(one, _written_in(context, one)) for one in context.sources.originals(found)]
+        return bool(homes) and all(
+            home is not None and one.value is not inner and depth < _NESTED
+            and _embedded(context, one.value, home, depth + 1)
+            for one, home in homes
+        )  # fmt: skip
     home = found.frame.function.scope if found.frame is not None else scope
     if isinstance(inner, Unknown) and isinstance(inner.node, ast.BinOp):
         values = home.module.values
         parts = [values.get(part) for part in (inner.node.left, inner.node.right)]
-        return any(part is not None and _embedded(context, part, home) for part in parts)
+        return any(part is not None and _embedded(context, part, home, depth) for part in parts)
     if not isinstance(inner, Call) or not isinstance(inner.callee, Attr):
         return False
     cls = owner_class(context, inner.callee, home)
     if cls == "flax.nnx.Embed":
         return True
     keeping = cls in {"flax.nnx.Dropout", "flax.nnx.LayerNorm", "flax.nnx.RMSNorm", "flax.nnx.Linear"}
-    return keeping and bool(inner.args) and _embedded(context, inner.args[0], home)
+    return keeping and bool(inner.args) and _embedded(context, inner.args[0], home, depth)
+
+
+_NESTED = 3  # modules that hand on what they are given
+
+
+def _written_in(context: Context, source: Bound) -> Scope | None:
+    """Return the body that a value is written in."""
+    if source.frame is not None:
+        return source.frame.function.scope
+    node = getattr(source.value, "node", None)
+    if isinstance(node, ast.Call):
+        return context.bodies.home(node)
+    return context.bodies.module_scope(node) if isinstance(node, ast.expr) else None
 
 
 def _number(context: Context, bound: Bound) -> int | None:
@@ -308,7 +376,10 @@ def _given(context: Context, event: CallEvent, position: int, name: str) -> int 
 def _heads(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     heads = _given(context, event, 0, "num_heads")
     own = keyword(event.node, "qkv_features")
-    features = _given(context, event, 2, "qkv_features") if own else _given(context, event, 1, "in_features")
+    place, name = (2, "qkv_features") if own else (1, "in_features")
+    features = _given(context, event, place, name)
+    if features is None and heads:
+        features = _undivided(context, event, place, name, heads)
     if heads and features and features % heads:
         message = f"{features} features cannot be divided among {heads} heads"
         yield event, event.node, message, "choose a number of heads that divides them"
@@ -321,13 +392,27 @@ def _groups(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast
         if not any(key is None for key, _ in event.value.keywords):
             yield from _sized_groups(context, event, given)
         return
+    groups = 32 if given is None else _given(context, event, 1, "num_groups")
+    if features is None and groups:
+        features = _undivided(context, event, 0, "num_features", groups)
     if features is None:
         return
-    groups = 32 if given is None else _given(context, event, 1, "num_groups")
     if groups and features % groups:
         default = " that are the default" if given is None else ""
         message = f"{features} channels cannot be divided into the {groups} groups{default}"
         yield event, event.node, message, "give num_groups that divides them"
+
+
+def _undivided(context: Context, event: CallEvent, place: int, name: str, parts: int) -> int | None:
+    """Return the first number of features, of the several with which a layer is made, that a number of parts does not
+    divide."""
+    value = event.value.argument(place, name)
+    if value is None or context.bodies.behind(event.node, event.scope):
+        return None
+    if context.bodies.paths(event.scope).get(event.node):
+        return None  # perhaps only where it does
+    widths = [product(context, one) for one in context.sources.originals(context.flow.here(value, event.scope))]
+    return next((width for width in widths if width is not None and width % parts), None)
 
 
 def _sized_groups(
@@ -371,6 +456,22 @@ def _kernel(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast
                 message = "a number as kernel_size is a convolution over one axis, and this model pools over two"
                 yield event, node, message, "write kernel_size=(n, n)"
                 return
+
+
+def _divided(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the convolutions whose channels cannot be divided among their groups."""
+    node = keyword(event.node, "feature_group_count")
+    value = event.value.keyword("feature_group_count")
+    groups = product(context, context.flow.here(value, event.scope)) if value is not None else None
+    if node is None or not groups:
+        return
+    for place, name in ((1, "out_features"), (0, "in_features")):
+        given = event.value.argument(place, name)
+        channels = product(context, context.flow.here(given, event.scope)) if given is not None else None
+        if channels is not None and channels % groups:
+            message = f"{channels} {name.replace('_', ' ')} cannot be divided into {groups} groups"
+            yield event, node, message, "give each group as many channels: those of a depthwise layer are its inputs"
+            return
 
 
 def _causal(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
@@ -432,11 +533,20 @@ def _repeated(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]
         if _ON_PURPOSE.search(pools[0][0].scope.module.source.text(whole)):
             continue
         for event, lengths in pools:
-            alike = sum(other == lengths for _, other in pools) > 1 or bool(set(event.loops))
+            alike = sum(other == lengths for _, other in pools) > 1 or bool(set(event.loops)) or _called(context, event)
             if alike and not (
                 last_word(event.node.func) == "max_pool" and min(lengths) > 1 and _flattened(context, event)
             ):
                 yield event, event.node, _BY_ONE, f"give strides={lengths}, or (1, ...) where that is meant"
+
+
+def _called(context: Context, event: CallEvent) -> bool:
+    """Say whether a function that does nothing but pool is called several times, or in a loop."""
+    function = event.scope.function
+    if function is None or not isinstance(event.statement, ast.Return) or event.statement.value is not event.node:
+        return False
+    callers = callers_of(context, function)
+    return len(callers) > 1 or any(caller.loops for caller in callers)
 
 
 _ON_PURPOSE = pattern(r"blur|alias|dilat|ero[ds]|morph|nms|peak|sliding|smooth|rolling|strides?\s*=\s*\(?1\b", re.I)

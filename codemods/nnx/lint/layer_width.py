@@ -11,6 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.image_sizes import ImageSizes, product
 from codemods.nnx.lint.owners import made_once
+from codemods.nnx.lint.sequence_width import SEQUENCE_LAYERS, context_width, sequence_widths
 from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Param, Sequence, Unknown, Value
 
 # layers with the argument that is the length of the last axis of what they get, and that of what they give
@@ -37,7 +38,8 @@ _DEPTH = 14
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(name.encode() in m.source.data for m in context.asked.modules for name in ("Linear(", "Conv(", "Norm(")):
+    words = ("Linear(", "Conv(", "Norm(", "MultiHeadAttention(")
+    if not any(name.encode() in m.source.data for m in context.asked.modules for name in words):
         return
     widths = context.shared(_Widths)
     for module in context.asked.modules:
@@ -46,6 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
         for event in module.calls:
             if not isinstance(event.value.callee, Attr | Call | Param) or not event.value.args or event.value.starred:
                 continue
+            yield from _attended(context, widths, event)
             taken = widths.taken(event)
             given = widths.of(event.value.args[0], event.scope) if taken is not None else None
             if taken is None or given is None or given == taken or context.bodies.guarded(event.node, event.scope):
@@ -58,6 +61,21 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{text}` takes {taken} features, and gets {given} along the last axis",
                 "make it for as many; images have their channels last: (batch, height, width, channels)",
             )
+
+
+def _attended(context: Context, widths: _Widths, event: CallEvent) -> Iterator[Finding]:
+    """Yield the attentions to something that has another number of features than they take of it."""
+    made = widths.sequence(event.value.callee, event.scope) if len(event.value.args) > 1 else None
+    taken = context_width(context, made) if made is not None else None
+    given = widths.of(event.value.args[1], event.scope) if taken is not None else None
+    if given is not None and given != taken and not context.bodies.guarded(event.node, event.scope):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{event.scope.module.source.text(event.node.func)}` attends to {taken} features, and gets {given}",
+            "make it with in_kv_features=...",
+        )
 
 
 class _Widths:
@@ -75,12 +93,20 @@ class _Widths:
         """Return how many features the layer takes that a call applies."""
         made = self._layer(event.value.callee, event.scope) or self._first(event.value.callee, event.scope)
         if made is None:
-            return None
+            layer = self.sequence(event.value.callee, event.scope)
+            return sequence_widths(self._context, layer)[0] if layer is not None else None
         word = self._context.flow.calls.callee_name(made).removeprefix("flax.nnx.")
         name = _LAYERS[word][0]
         if word == "Conv" and not self._last(made):
             return None
         return self._number(made, name) if name else None
+
+    def sequence(self, callee: Value, scope: Scope) -> Bound | None:
+        """Return how the recurrent layer or attention is made that a value is, if it is one."""
+        if not isinstance(callee, Attr | Call | Param):
+            return None
+        one = self._variable(callee, scope) or made_once(self._context, callee, scope)
+        return one if one is not None and self._context.flow.calls.callee_name(one) in SEQUENCE_LAYERS else None
 
     def _variable(self, callee: Value, scope: Scope) -> Bound | None:
         """Return the call that makes what a variable holds, or a parameter wherever its function is called."""
@@ -192,11 +218,15 @@ class _Widths:
         if name in _FILLED or name in _DRAWN:
             return self._literal(value.argument(1 if name in _DRAWN else 0, "shape"), scope)
         made = self._layer(value.callee, scope) if isinstance(value.callee, Attr | Call | Param) else None
+        layer = self.sequence(value.callee, scope) if made is None else None
+        if layer is not None:
+            plain = value.keyword("return_carry") is None and value.keyword("time_major") is None
+            return sequence_widths(context, layer)[1] if plain else None
         if made is None:
             flat = self._images.flattened(value, scope)
             return flat if flat is not None else self._last_length(value, scope, depth)
-        layer = context.flow.calls.callee_name(made).removeprefix("flax.nnx.")
-        given = _LAYERS[layer][1]
+        word = context.flow.calls.callee_name(made).removeprefix("flax.nnx.")
+        given = _LAYERS[word][1]
         if given:
             return self._number(made, given)
         return self.of(value.args[0], scope, depth + 1) if value.args else None

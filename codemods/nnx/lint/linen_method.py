@@ -10,9 +10,10 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.owners import KNOWN_BASES, has_attribute, owner_class, plain_module
+from codemods.nnx.lint.owners import KNOWN_BASES, has_attribute, own_reads, owner_class, plain_module
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.may.may import Made
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Class, Const, Mapping, Value
 
 _OUTSIDE = {
@@ -170,7 +171,7 @@ def _unused_setup(context: Context) -> Iterator[Finding]:
         bases = context.flow.classes.mro(cls)[1]
         if setup is None or bases != {"flax.nnx.Module"} or setup.decorators or _asks(setup):
             continue
-        if any("__init__" in one.methods for one in context.flow.classes.mro(cls)[0]):
+        if any("__init__" in one.methods for one in context.flow.classes.mro(cls)[0]) and not _lacking(context, cls):
             continue
         if any(isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in ast.walk(setup.node)):
             yield finding(
@@ -178,8 +179,27 @@ def _unused_setup(context: Context) -> Iterator[Finding]:
                 setup.scope.parent or setup.scope,
                 setup.node,
                 f"nothing calls `setup` of `{cls.name}`: modules of NNX are made by their constructor",
-                "call it __init__, and give it rngs",
+                "do it in __init__, which gets rngs",
             )
+
+
+def _lacking(context: Context, cls: ClassFacts) -> bool:
+    """Say whether another method reads an attribute that nothing sets but ``setup``, which nothing names elsewhere."""
+    if any(module.source.matches(_NAMED) for module in context.project.modules):
+        return False
+    setup = cls.methods["setup"]
+    made = {
+        name
+        for name, stores in cls.stores.items()
+        if all(function is setup for function, _ in stores)
+        and not {name} & ({*cls.fields} | {*cls.methods} | {*cls.scope.env})
+        and all(event.scope.function is setup for event in context.flow.fields.stores().get(name, ()))
+    }
+    methods = [one for name, one in cls.methods.items() if name not in {"setup", "__init__"}]
+    return any(node.attr in made for method in methods for node in own_reads(context, method))
+
+
+_NAMED = pattern(rb"\.setup\b|['\"]setup['\"]")
 
 
 def _asks(function: FunctionFacts) -> bool:

@@ -44,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         target, index = place
         twice = _written_twice(context, index, event.scope)
-        receiver = _end(context, index, event.scope)
+        receiver = end_of(context, index, event.scope)
         if not (twice or receiver is not None) or not _empty(context, event, target):
             continue
         along = receiver is not None and _along(context, event, receiver)
@@ -142,8 +142,14 @@ def _empty(context: Context, event: CallEvent, target: Value) -> bool:
     )
 
 
-def _end(context: Context, node: ast.expr, scope: Scope) -> _End | None:
-    """Return which end of the edges of a graph an expression is, and of which edges."""
+def end_of(context: Context, node: ast.expr, scope: Scope) -> _End | None:
+    """Return which end of the edges of a graph an expression is, and of which edges; None for others.
+
+    Args:
+        context: the analysis.
+        node: the expression.
+        scope: the body that it stands in.
+    """
     word = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
     word = word if isinstance(word, str) else "" if isinstance(node, ast.Subscript) else last_word(node)
     if word in _RECEIVERS:
@@ -243,7 +249,7 @@ def _gathered(context: Context, node: ast.expr, scope: Scope) -> _End | None:
             index = one.args[1]
         if isinstance(index, ast.Tuple) and index.elts:
             index = index.elts[0]
-        found = _end(context, index, scope) if index is not None else None
+        found = end_of(context, index, scope) if index is not None else None
         if found is not None:
             return found
     return None

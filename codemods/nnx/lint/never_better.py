@@ -36,8 +36,14 @@ def _check(context: Context) -> Iterator[Finding]:
             if not _kept(node, best, value) or not _in_loop(context, scope, node):
                 continue
             begun = _begun(context, scope, node, best)
-            reason = _never(scope, best, value, smaller, begun) if begun is not None else ""
-            if reason and begun is not None:
+            if begun is None:
+                continue
+            worst = _worst(scope, best, value, smaller, begun)
+            if worst:
+                yield finding(RULE.code, scope, node.test, *worst, related=[(begun, "begun here")])
+                continue
+            reason = _never(scope, best, value, smaller, begun)
+            if reason:
                 yield finding(
                     RULE.code,
                     scope,
@@ -136,6 +142,24 @@ def _never(scope: Scope, best: ast.Name, value: ast.expr, smaller: bool, begun: 
     return ""
 
 
+def _worst(scope: Scope, best: ast.Name, value: ast.expr, smaller: bool, begun: ast.expr) -> tuple[str, str] | None:
+    """Return what to tell of a best value that is the worst: the greatest loss, or the smallest accuracy."""
+    number = _number(begun)
+    words = (best.id.lower(), entry_word(value).lower())
+    if number is None or "best" not in best.id.lower() or any("worst" in word for word in words):
+        return None
+    kind, other = (_SHARE, _LOSS) if smaller else (_LOSS, _SHARE)
+    if not any(map(kind.search, words)) or any(map(other.search, words)) or abs(number) < _FAR:
+        return None
+    if (number > 0) is not smaller or (not smaller and scope.module.source.matches(_NEGATIVE)):
+        return None
+    what = "smallest share" if smaller else "greatest loss"
+    return (
+        f"`{best.id}` keeps the {what}, which is the worst",
+        "compare the other way round, and begin at the other end",
+    )
+
+
 _BAD = """\
 from flax import nnx
 
@@ -156,8 +180,9 @@ RULE = lint_rule(
     "a best value that begins where no other can be better",
     why="""\
 Whoever keeps the least loss has to begin with one that is greater than all, and whoever keeps the greatest accuracy
-with one that is less. The other way round nothing is ever kept, patience runs out at once, and what is restored is the
-beginning. Losses count as never negative unless the file speaks of likelihoods, policies or energies.
+with one that is less. The other way round nothing is ever kept, or what is worst, patience runs out at once, and what
+is restored is the beginning. Losses count as never negative unless the file speaks of likelihoods, policies or
+energies.
 """,
     source="Keras's EarlyStopping, which begins with inf or -inf by its mode; measured: nothing is kept",
     check=_check,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.lint.around import around
-from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.policy_losses import factors
 from codemods.nnx.lint.syntax import entry_word, operands
 from codemods.nnx.patterns import pattern
@@ -19,6 +19,7 @@ _EQUATIONS = pattern(
     re.I,
     needs=(b"maruyama", b"langevin", b"brownian", b"wiener", b"sde", b"ornstein"),
 )
+_ROOT_OF_TWO = pattern(rb"sqrt\(2(\.0?)?\)|\b2(\.0?)?\s*\*\*\s*0?\.5")
 _STEP = pattern(r"_?(dt|delta_t|step_size|h|d_t|timestep|time_step|eps|epsilon)\d?")
 
 
@@ -32,15 +33,19 @@ def noise_of_steps(
         is_noise: says whether a factor is noise of variance one.
     """
     modules = {module for module in context.asked.modules if module.source.matches(_EQUATIONS)}
-    for scope, node in each(context, ast.BinOp) if modules else ():
-        if not isinstance(node.op, ast.Add | ast.Sub) or scope.module not in modules or in_test(scope):
+    rooted = {module for module in context.asked.modules if module.source.matches(_ROOT_OF_TWO)}
+    for scope, node in each(context, ast.BinOp) if modules | rooted else ():
+        if not isinstance(node.op, ast.Add | ast.Sub) or scope.module not in modules | rooted or in_test(scope):
             continue
         above = around(context, scope).get(node)
         if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add | ast.Sub):
             continue
-        terms = [[*factors(one)] for one in _terms(node)]
+        terms = [[*factors(written(context, one, scope))] for one in _terms(node)]
         for parts in terms:
             noisy = [one for one in parts if is_noise(one, scope)]
+            # a root of two says that it is a step of Langevin, in a file that names no equation too
+            if scope.module not in modules and not any(_ROOT_OF_TWO.search(ast.unparse(p).encode()) for p in parts):
+                continue
             steps = [one for one in parts if _STEP.fullmatch(entry_word(one).lower()) and one not in noisy]
             if len(noisy) != 1 or len(steps) != 1:
                 continue

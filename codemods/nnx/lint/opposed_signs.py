@@ -61,6 +61,11 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             yield finding(RULE.code, scope, term, words, help)
     for scope, volume, density in wrong_volumes(context):
+        if isinstance(volume, ast.BinOp):  # of several changes, each of which is right
+            words = f"`{ast.unparse(density)}` has the volume with the sign of the other direction"
+            help = "add the logarithm of the change from the data to the noise: base + logdet"
+            yield finding(RULE.code, scope, density, words, help)
+            continue
         yield finding(
             RULE.code,
             scope,

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import made_by_jax
+from codemods.nnx.lint.beyond_table import beyond_tables
 from codemods.nnx.lint.clamped_block import clamped_blocks
 from codemods.nnx.lint.clamped_window import clamped_windows
 from codemods.nnx.lint.counted import past_in_rounds
@@ -18,6 +19,7 @@ from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.origins import made_by_calls, named, origin, own_stores
 from codemods.nnx.lint.padding_index import negative_padding
 from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.ring_blocks import ring_blocks
 from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.lint.taken_past import taken_past
 from codemods.nnx.nodes import last_word
@@ -43,6 +45,14 @@ def _check(context: Context) -> Iterator[Finding]:
             "the last block may go past the end: JAX lets it begin earlier, and its first elements count twice",
             "pad the array to whole blocks first, or mask what the last one repeats",
         )
+    for event, size, places in ring_blocks(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"{size} does not divide {places}: a block that would pass the end is written earlier, over other entries",
+            "write by index: .at[(place + jnp.arange(size)) % length].set(block)",
+        )
     for event in (one for one, blocks in windows.items() if not blocks):
         yield finding(
             RULE.code,
@@ -58,6 +68,15 @@ def _check(context: Context) -> Iterator[Finding]:
             event.node,
             f"`take` is asked for index {past} of {rows} elements, counted from 0: it gives NaN, or the least integer",
             "use indices within the array",
+        )
+    for event, made, past, rows in beyond_tables(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"the table has {rows} rows, counted from 0, and none for the id {past}: what is looked up there is NaN",
+            "give it more rows: num_embeddings is one more than the largest id",
+            related=[(made, "the id is put in here")] if made in event.scope.module.values else [],
         )
     for event, count, drawn in past_branches(context):
         if not in_test(event.scope):

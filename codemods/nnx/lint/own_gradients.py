@@ -10,10 +10,11 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import constant, keyword, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import gradient
+from codemods.nnx.values import Call, Const, Item, Value
 
 # what asks the other devices for their part
 _ASKING = frozenset({"pmean", "psum", "all_gather", "psum_scatter", "ppermute", "all_to_all", "pmax", "pmin"})
@@ -56,7 +57,25 @@ def _used(context: Context, scope: Scope) -> list[ast.Name]:
         one
         for one in given
         if isinstance(one, ast.Name) and one in values and gradient(flow, flow.here(values[one], scope)) is not None
+        if not _beside(context, scope, values[one])
     ]
+
+
+def _beside(context: Context, scope: Scope, value: Value) -> bool:
+    """Say whether a value is the loss, or what a loss returns beside it, and no gradient."""
+    places: list[object] = []
+    while isinstance(value, Item):
+        places.append(value.index.value if isinstance(value.index, Const) else None)
+        value = value.base
+    if not places:
+        return False
+    found = gradient(context.flow, context.flow.here(value, scope))
+    if found is None or not isinstance(made := found.transform.value, Call):
+        return False
+    if context.flow.calls.wrapper_name(found.transform, made).endswith("value_and_grad"):
+        return places[-1] == 0
+    aux = keyword(made.node, "has_aux")
+    return aux is not None and constant(aux) is not False and places[-1] == 1
 
 
 def _asked(context: Context, root: Root) -> set[str]:

@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -31,9 +32,13 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *_GRADIENTS):
         if not name.startswith("jax.") or name.count(".") != 1 or in_test(event.scope):
             continue
-        if len(event.node.args) != 1 or any(word.arg in {"argnums", None} for word in event.node.keywords):
+        if len(event.node.args) > 2 or not event.node.args or any(word.arg is None for word in event.node.keywords):
             continue
         params, function = _params(context, event)
+        said = argument(event.node, 1, "argnums")
+        if said is not None:
+            yield from _said(context, event, name, constant(said), params, function)
+            continue
         for word, place, given in _named(context, event, name):
             if given is None and not params:
                 continue
@@ -51,6 +56,34 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"say which argument: argnums={position}",
                 )
                 break
+
+
+def _said(
+    context: Context, event: CallEvent, name: str, place: object, params: list[str], function: str
+) -> Iterator[Finding]:
+    """Yield the derivatives by an argument that is said, which are named after another one of the function."""
+    if type(place) is not int or not 0 < place < len(params):
+        return
+    for word, node, given in _named(context, event, name):
+        passed = [last_word(one) for one in given or ()]
+        own = {params[place], *passed[place : place + 1]}
+        word = re.sub(r"_(fn|fun|func|f)$", "", word)
+        for form in (_BY, _INDEXED, _SHORT):
+            found = form.match(word)
+            of = re.sub(r"^d2?_?", "", found["of"]) if found is not None and form is _BY else found and found["of"]
+            by = found["by"] if found is not None else ""
+            by = by[0] if form is not _BY and len(set(by)) == 1 else by
+            if not of or by not in params or by in own or of in {*params, *passed}:
+                continue
+            if of == function or _gives(function, of.lower()):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"`{word}` is the derivative of `{function or 'the function'}` by `{params[place]}`, not by `{by}`",
+                    f"say the other argument: argnums={params.index(by)}",
+                )
+                return
 
 
 def _params(context: Context, event: CallEvent) -> tuple[list[str], str]:

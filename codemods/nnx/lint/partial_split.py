@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.merge_parts import unmerged
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.shadowed import shadowed
-from codemods.nnx.values import Call, Const, Mapping, Param, Ref, Sequence, Star
+from codemods.nnx.values import Call, Const, Mapping, Param, Ref, Sequence, Star, Value
 
 _SPLITTING = frozenset({"flax.nnx.split", "flax.nnx.state", "flax.nnx.pop", "flax.nnx.variables",
                         "flax.nnx.split_state", "flax.nnx.filter_state"})  # fmt: skip
@@ -149,8 +149,7 @@ def _held(context: Context, made: Bound, depth: int) -> set[str]:
     if name == "flax.nnx.Dropout":
         assert isinstance(value, Call)
         rate = value.argument(0, "rate")
-        drops = isinstance(rate, Const) and bool(rate.value)
-        return {"nnx.RngState"} if drops and _streams(value) else set()
+        return {"nnx.RngState"} if _drops(context, made, rate) and _streams(value) else set()
     cls = context.flow.classes.class_of(made)
     if cls is None or depth > _DEPTH or "flax.nnx.Module" not in context.flow.classes.mro(cls)[1]:
         return set()
@@ -164,6 +163,13 @@ def _held(context: Context, made: Bound, depth: int) -> set[str]:
                 elif function.name == "__init__" and isinstance(stored, Param) and stored.name == "rngs":
                     found.add("nnx.RngState")
     return found
+
+
+def _drops(context: Context, made: Bound, rate: Value | None) -> bool:
+    """Say whether a rate is a number above zero, whatever the callers give."""
+    rates = context.sources.originals(context.flow.with_value(made, rate)) if rate is not None else []
+    known = [one.value.value if isinstance(one.value, Const) else None for one in rates]
+    return bool(known) and all(isinstance(one, int | float) and one for one in known)
 
 
 def _streams(dropout: Call) -> bool:

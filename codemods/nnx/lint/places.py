@@ -434,7 +434,8 @@ def _jit(decorator: Value) -> bool:
     )
 
 
-_TESTS = frozenset({"test", "tests", "benchmark", "benchmarks"})  # folders
+# folders
+_TESTS = frozenset({"test", "tests", "unittest", "unittests", "smoke", "smokes", "benchmark", "benchmarks"})
 
 
 def is_test(module: ModuleFacts) -> bool:
@@ -450,7 +451,7 @@ def _of_tests(path: str) -> bool:
         return True
     if _TESTS & set(parts[-2:]) or name.startswith(("test_", "bench", "conftest")):
         return True
-    return name.endswith("_test.py")
+    return name.endswith(("_test.py", "_smoke.py"))
 
 
 def once(code: str, places: list[tuple[Scope, ast.AST]], message: str, help: str) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if factor is not None:  # x @ w has the axes of x but the last one
             axes = [_axis(event, size, factor) for size in sizes]
             moved = _split_off(event, sizes, axes, factor) or _heads_first(event, sizes, axes, factor)
-        if moved:
+        if moved and not _shifted(event):
             yield finding(RULE.code, event.scope, event.node, moved, "change the order of the axes by jnp.transpose")
 
 
@@ -147,6 +147,39 @@ def _axes_unpacked(event: CallEvent, whole: Value) -> int:
         ),
         default=0,
     )
+
+
+def _shifted(event: CallEvent) -> bool:
+    """Say whether rows are cut off what a reshape gives, and the rest is reshaped again: the relative shift of
+    Transformer-XL, which moves each row by one."""
+    statement, function = event.statement, event.scope.node
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = {one.id for one in targets if isinstance(one, ast.Name)}
+    nodes = [*ast.walk(function)]
+    cuts = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Subscript | ast.Call) and node.lineno >= event.node.lineno
+        if (part := _cut(node)) is not None
+        if part is event.node or (isinstance(part, ast.Name) and part.id in names)
+    ]
+    return any(
+        isinstance(node, ast.Call) and last_word(node.func) == "reshape" and node is not event.node
+        for cut in cuts
+        for node in nodes
+        if getattr(node, "lineno", 0) >= cut.lineno
+    )
+
+
+def _cut(node: ast.Subscript | ast.Call) -> ast.expr | None:
+    """Return what ``x[1:]`` or ``lax.slice(x, ...)`` takes rows of."""
+    if isinstance(node, ast.Subscript):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return node.value if any(isinstance(one, ast.Slice) and one.lower is not None for one in parts) else None
+    return node.args[0] if last_word(node.func) in _SLICING and node.args else None
+
+
+_SLICING = frozenset({"slice", "slice_in_dim", "dynamic_slice", "dynamic_slice_in_dim"})
 
 
 def _merged(context: Context, event: CallEvent, whole: Value, sizes: list[ast.expr]) -> str:

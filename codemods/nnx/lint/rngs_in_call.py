@@ -69,6 +69,8 @@ _ANEW = pattern(
     r"draw|decod|encod|body|scan|loop|explor|attention|layer|block"
 )
 _FIXED = pattern(r"(^|_)(priors?|anchors?|fixed|const(ant)?s?|ground_truth|gt|true|references?)(_|$)")
+# what is run as a whole, so that it can be run again
+_RUNS = frozenset({"fit", "solve", "optimize", "optimise", "minimize", "minimise"})
 _CHOOSING = frozenset({"categorical", "choice", "bernoulli", "gumbel", "randint"})
 
 
@@ -88,6 +90,8 @@ def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool
         behind = [loop for loop in loops if loop.lineno > statement.lineno]
         if not _ANEW.search(function.name.lower()) and any(binds(loop, name) for loop in behind for name in names):
             return True  # where an iteration begins, which goes on to a solution
+    if function.name in _RUNS:
+        return True
     if function.owner is not None:
         if function.name == "__call__" or "flax.nnx.Module" in context.flow.classes.mro(function.owner)[1]:
             return False

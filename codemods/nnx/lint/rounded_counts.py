@@ -10,6 +10,7 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.lint.rounded_entries import rounded_entries
 from codemods.nnx.lint.syntax import argument, constant, other_term
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
@@ -33,6 +34,8 @@ def rounded_counts(context: Context) -> Iterator[tuple[Scope, ast.expr, int]]:
     for body in bodies(context):
         if body.loop in _LOOPS and body.event.scope.module in context.asked and not in_test(body.event.scope):
             yield from _carried(context, body)
+            if body.loop == "jax.lax.scan" and _halved(context):
+                yield from rounded_entries(context, body, _half, _counts_text)
     begun: dict[Scope, list[ast.Assign]] = {}
     if not any(module.source.mentions(word) for module in context.asked.modules for word in (b"bfloat16", b"float16")):
         return
@@ -44,6 +47,20 @@ def rounded_counts(context: Context) -> Iterator[tuple[Scope, ast.expr, int]]:
         if scope in begun and not in_test(scope):
             yield from _in_loop(scope, loop, begun[scope])
             yield from _through_calls(context, scope, loop, begun[scope])
+
+
+def _halved(context: Context) -> bool:
+    """Say whether a project speaks of half precision."""
+    words = (b"bfloat16", b"float16")
+    return any(module.source.mentions(word) for module in context.project.modules for word in words)
+
+
+def _counts_text(node: ast.AST, text: str) -> bool:
+    """Say whether an expression adds a number of things to what a text stands for."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        return False
+    sides = {ast.unparse(node.left): node.right, ast.unparse(node.right): node.left}
+    return text in sides and _things(sides[text])
 
 
 def _carried(context: Context, body: Body) -> Iterator[tuple[Scope, ast.expr, int]]:

@@ -15,9 +15,10 @@ from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
+from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import shown
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.syntax import argument, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -43,11 +44,13 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         yield from _judged(context, body.function, body.free or [])
         yield from _turned(context, body.function, body.free[0] if body.free else "")
+        yield from _turned_names(context, body.function, body.free[0] if body.free else "")
     yield from _swapped(context)
     for root in context.traced.roots:
         if root.transform == "flax.nnx.scan" and not root.partial and _pair(root.options and option(root, "out_axes")):
             yield from _judged(context, root.function, [])
             yield from _turned(context, root.function, _carry(root))
+            yield from _turned_names(context, root.function, _carry(root))
         elif root.transform == "flax.nnx.scan" and not root.partial and gives_nothing(root.function):
             axes = option(root, "out_axes") if root.options else None
             if axes is not None and "Carry" in ast.unparse(axes):
@@ -102,6 +105,36 @@ def _turned(context: Context, function: FunctionFacts, carry: str) -> Iterator[F
             f"{shown(function)} is the body of a scan, and returns the output first and the carry `{carry}` second",
             f"return {carry}, {first.id}",
         )
+
+
+def _turned_names(context: Context, function: FunctionFacts, carry: str) -> Iterator[Finding]:
+    """Yield the pairs with the output first, where the names say it: ``return out, h_next`` for a carry ``h``, where
+    the next carry is made of the carry, and the output of the next carry."""
+    if not carry or isinstance(function.node, ast.Lambda):
+        return
+    returned = [n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return)]
+    pair = returned[0].value if len(returned) == 1 else None
+    if not isinstance(pair, ast.Tuple) or len(pair.elts) != 2:
+        return
+    first, second = pair.elts
+    if not isinstance(first, ast.Name) or not isinstance(second, ast.Name) or not _OUTPUT.search(first.id):
+        return
+    later = {f"{carry}_{word}" for word in _LATER} | {f"{word}_{carry}" for word in _LATER} | {f"{carry}1", f"{carry}2"}
+    made = [bound_once(context, function.scope, one) for one in (first, second)]
+    if second.id not in later or made[0] is None or made[1] is None:
+        return
+    if second.id in names_in(made[0]) and carry in names_in(made[1]) and carry not in names_in(made[0]):
+        yield finding(
+            RULE.code,
+            function.scope,
+            returned[0],
+            f"{shown(function)} is the body of a scan, and returns the output first and the carry `{second.id}` second",
+            f"return {second.id}, {first.id}",
+        )
+
+
+_LATER = ("new", "next", "t", "out", "updated", "tp1")
+_OUTPUT = pattern(r"^(out|outs|output|outputs|y|y_t|pred|prediction|logits?|emission|o|o_t)$")
 
 
 def _takes(call: ast.Call, name: str) -> bool:

@@ -15,11 +15,11 @@ from codemods.nnx.lint.batch_loops import steps_of_loop
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import the_number
-from codemods.nnx.lint.places import callers_of, foreign, position, written
+from codemods.nnx.lint.places import callers_of, foreign, position, resolved, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call
+from codemods.nnx.values import Attr, Call, Sequence, Star
 
 _WORD = "warmup_cosine_decay_schedule"
 
@@ -33,6 +33,7 @@ _STEPS = {"linear_schedule": (2, "transition_steps"), "exponential_decay": (1, "
 def _check(context: Context) -> Iterator[Finding]:
     yield from _epochs(context)
     yield from _micro_steps(context)
+    yield from _joined(context)
     for event, name in foreign(context, _WORD):
         if not name.startswith("optax.") or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
@@ -54,6 +55,28 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.node,
                 f"decay_steps counts the warmup: of {steps:g} steps {warmup:g} are warmup, and none is left",
                 "give all steps together: decay_steps=warmup_steps + ...",
+            )
+
+
+def _joined(context: Context) -> Iterator[Finding]:
+    """Yield joined schedules with another number of boundaries than there are seams between them."""
+    for event, name in foreign(context, "join_schedules"):
+        if not name.startswith("optax.") or event.value.starred or context.bodies.guarded(event.node, event.scope):
+            continue
+        given = (argument(event.node, 0, "schedules"), argument(event.node, 1, "boundaries"))
+        values = [found.value for one in given if one is not None and (found := resolved(context, one, event.scope))]
+        parts = [one.items for one in values if isinstance(one, Sequence)]
+        if len(parts) != 2 or given[1] is None or any(isinstance(one, Star) for part in parts for one in part):
+            continue
+        schedules, boundaries = map(len, parts)
+        if schedules != boundaries + 1:
+            what = "the last schedules never begin" if schedules > boundaries else "the last of these count for nothing"
+            yield finding(
+                RULE.code,
+                event.scope,
+                given[1],
+                f"{schedules} schedules have {schedules - 1} boundaries between them, here are {boundaries}: {what}",
+                "give the steps at which one schedule follows on another, without the beginning and the end",
             )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
@@ -233,7 +233,7 @@ def _apart(context: Context, first: _Order, second: _Order, block: list[ast.stmt
         return False
     if sum(_ON_PURPOSE.search(last_word(one.name)) is not None for one in (first, second)) == 1:
         return False
-    if _joined(context, first, second):
+    if _joined(context, first, second) or _tested(first) or _tested(second):
         return False
     behind = [*block[end + isinstance(second.name, ast.Name | ast.Attribute) :], *_returned_to(context, second, block)]
     if all(ast.unparse(one.name).startswith("self.") for one in (first, second)):
@@ -265,6 +265,33 @@ def _joined(context: Context, first: _Order, second: _Order) -> bool:
 
 # labels that are meant not to belong to their examples
 _ON_PURPOSE = pattern(r"shuffl|perm|random|null|neg|fake|wrong|mis|corrupt|noisy", re.I)
+
+# tests of independence, and what comments say of what they draw
+_TEST = pattern(r"(^|_)(null|p_?vals?|p_?values?|independence|surrogates?)(_|$)")
+_BROKEN = pattern(
+    r"\b(independent(ly)?|separate(ly)?) (re-?)?(sampl|shuffl|permut|draw|bootstrap)\w*"
+    r"|\bnull (hypothesis|distribution)\b"
+    r"|(?<!without )(?<!not )(?<!n't )(?<!avoid )\bbreak(s|ing)?\b"
+    r".*\b((in)?depend|correlat|associat|relation|pair|link)\w*",
+    re.I,
+)
+
+
+def _tested(order: _Order) -> bool:
+    """Say whether what belongs together is taken apart for a test of whether it does, as names or comments say."""
+    scope: Scope | None = order.event.scope
+    while scope is not None:
+        if scope.function is not None and _TEST.search(scope.function.name.lower()):
+            return True
+        scope = scope.parent
+    own = order.event.scope
+    begin, end = getattr(own.node, "lineno", order.event.node.lineno), order.event.node.lineno
+    return any("#" in line and _BROKEN.search(line.partition("#")[2]) for line in _lines(own, begin, end))
+
+
+def _lines(scope: Scope, begin: int, end: int) -> list[str]:
+    """Return the lines of a body up to one, at most a few."""
+    return scope.module.source.lines[max(begin, end - 8) - 1 : end]
 
 
 def _methods(event: CallEvent) -> list[ast.stmt]:

@@ -39,6 +39,8 @@ def _check(context: Context) -> Iterator[Finding]:
             if square not in seen and mentions(event.node.args[0], names):
                 if _several(context, event, names) or beside_loss(context, function, event.node) or _solved(event):
                     continue
+                if _residual(context, event, names) or _divisor(context, event, square):
+                    continue
                 seen.add(square)
                 yield finding(
                     RULE.code,
@@ -75,6 +77,25 @@ def _several(context: Context, event: CallEvent, names: set[str]) -> bool:
     calls = [one for one in terms if isinstance(one, ast.Call) and mentions(one, names)]
     functions = {last_word(one.func) for one in calls if _own(context, one, event)}
     return len(functions) > 1 and len(calls) == len(terms)
+
+
+def _residual(context: Context, event: CallEvent, names: set[str]) -> bool:
+    """Say whether a norm is that of the difference of what a function of the project gives and what it is to give, or
+    another function does: a fit leaves something, and is exact nowhere but by chance."""
+    given = written(context, event.node.args[0], event.scope)
+    if not isinstance(given, ast.BinOp) or not isinstance(given.op, ast.Sub):
+        return False
+    sides = [written(context, side, event.scope) for side in (given.left, given.right)]
+    made = [isinstance(side, ast.Call) and _own(context, side, event) for side in sides]
+    return any(made) and all(own or not mentions(side, names) for own, side in zip(made, sides, strict=True))
+
+
+def _divisor(context: Context, event: CallEvent, square: ast.expr) -> bool:
+    """Say whether the square is what something is divided by: where it is zero, there is no value either."""
+    return any(
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and node.right is square
+        for node in context.bodies.nodes(event.scope)
+    )
 
 
 def _own(context: Context, call: ast.Call, event: CallEvent) -> bool:

@@ -10,16 +10,27 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.policy_losses import factors
 from codemods.nnx.lint.syntax import constant, operands
 from codemods.nnx.patterns import pattern
 
 _TWICE = pattern(rb"2(\.0?)? ?\* ?[\w\[\]]+ ?\+ ?2(\.0?)? ?\*|\* ?2(\.0?)? ?\+ ?[\w\[\]]+ ?\* ?2")
+_HALVES = (
+    Wrong(
+        ("F(T + 0.5*H, Y + H*K)", "F(Y + H*K, T + 0.5*H)"),
+        "the slope in the middle of the step is taken at its end",
+        "go half a step in both: f(t + h / 2, y + h / 2 * k1)",
+        (b"2",),
+        named={"K": pattern(r"^(\w*_)?k_?\d$"), "H": pattern(r"^(self\.)?(h|dt|step|step_size|delta_t)$")},
+    ),
+)
 _STAGES = pattern(r"\w*k_?\d\w*|k\[\d\]|k\w*")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from wrong_forms(context, RULE.code, _HALVES)
     modules = {module for module in context.asked.modules if module.source.matches(_TWICE)}
     for scope, node in each(context, ast.BinOp) if modules else ():
         if not isinstance(node.op, ast.Mult) or scope.module not in modules or in_test(scope):

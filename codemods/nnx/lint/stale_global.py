@@ -28,6 +28,7 @@ from codemods.nnx.lint.static_changed import changed_statics
 from codemods.nnx.lint.syntax import constant, inside, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -89,7 +90,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _read(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.Name, Free]]:
     """Yield the names of outer variables that a body reads, those of traced functions left out."""
-    steady = _steady(context, function) | _unused(context, function)
+    steady = _steady(context, function) | _unused(context, function) | _idle(context, function)
     for node in context.bodies.nodes(function.scope):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in steady:
             value = function.scope.module.values.get(node)
@@ -111,6 +112,24 @@ def _steady(context: Context, function: FunctionFacts) -> set[ast.expr]:
                 inner = inner.value
                 found.add(inner)
     return found
+
+
+def _idle(context: Context, function: FunctionFacts) -> set[ast.expr]:
+    """Return the keys of dropout that a body gives a model in evaluation, where nothing draws with them:
+    ``apply(variables, x, train=False, rngs={"dropout": key})``."""
+    found: set[ast.expr] = set()
+    for event in context.bodies.calls.get(function.scope, ()):
+        words = {word.arg: word.value for word in event.node.keywords}
+        rngs = words.get("rngs")
+        if isinstance(rngs, ast.Dict) and any(
+            constant(words.get(name)) is value for name, value in _EVALUATING.items() if name in words
+        ):
+            pairs = zip(rngs.keys, rngs.values, strict=True)
+            found |= {v for k, v in pairs if isinstance(v, ast.Name) and k is not None and constant(k) == "dropout"}
+    return found
+
+
+_EVALUATING = {"train": False, "training": False, "is_training": False, "deterministic": True}
 
 
 def _unused(context: Context, function: FunctionFacts) -> set[ast.expr]:
@@ -630,7 +649,7 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
         if holder is None and isinstance(event.base, Param):  # an argument without an annotation
             given = {flow.classes.class_of(source) for source in context.sources.originals(changed)}
             holder = given.pop() if len(given) == 1 else None
-        if holder is None or holder not in parents or _handed_on(function, node, event):
+        if holder is None or holder not in parents or _handed_on(function, node, event) or _begins(context, writer):
             continue
         if (
             writer in compiling
@@ -640,6 +659,22 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
         ):
             return event.scope, event.node
     return None
+
+
+def _begins(context: Context, writer: FunctionFacts | None) -> bool:
+    """Say whether only functions of its module call a method which make or begin an object, by their names:
+    ``injected_init``."""
+    callers = [*context.bodies.named(writer.name)] if writer is not None and writer.name else []
+    return bool(callers) and all(
+        writer is not None
+        and event.scope.module is writer.scope.module
+        and event.scope.function is not None
+        and _MAKING.search(event.scope.function.name)
+        for event in callers
+    )
+
+
+_MAKING = pattern(r"(^|_)init(_|$)|^__(post_init|init|new)__$")
 
 
 def _handed_on(function: FunctionFacts, node: ast.Attribute, event: AttrEvent) -> bool:

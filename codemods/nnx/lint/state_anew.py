@@ -12,14 +12,24 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import callers_of, in_test, kinds_of, position, unchanged
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.places import callers_of, in_test, kinds_of, passed, position, unchanged
+from codemods.nnx.lint.syntax import argument, names_in
 from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
 
 _STATELESS = frozenset({"sgd", "scale", "identity", "set_to_zero", "sign_sgd"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told: set[ast.AST] = set()
+    for event in _of_epochs(context):
+        told.add(event.node)
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "the state of the optimizer is made anew in every epoch: its moments and its count begin again",
+            "make it once before the loop over the epochs, and hand it on",
+        )
     for event in context.bodies.named("update"):
         callee = event.value.callee
         if event.scope.module not in context.asked or not isinstance(callee, Attr) or len(event.value.args) < 2:
@@ -30,7 +40,12 @@ def _check(context: Context) -> Iterator[Finding]:
             state = state.before
         if not isinstance(state, Call) or not isinstance(state.callee, Attr) or state.callee.name != "init":
             continue
-        if in_test(event.scope) or unchanged(state.callee.base) != unchanged(callee.base) or not state.args:
+        if (
+            state.node in told
+            or in_test(event.scope)
+            or unchanged(state.callee.base) != unchanged(callee.base)
+            or not state.args
+        ):
             continue
         if kinds_of(context, callee.base, event.scope) != {Kind.TRANSFORM} or not _keeps(context, event, callee.base):
             continue
@@ -55,6 +70,37 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make it once before the loop, and keep what the update gives",
                 related=[(event.node, "used for this update only")],
             )
+
+
+def _of_epochs(context: Context) -> Iterator[CallEvent]:
+    """Yield the states that a function makes for itself, which a loop over epochs calls with what it gave before."""
+    for event in context.bodies.named("init"):
+        callee, function, statement = event.value.callee, event.scope.function, event.statement
+        if event.scope.module not in context.asked or function is None or not isinstance(callee, Attr) or event.loops:
+            continue
+        params = event.value.args[0] if len(event.value.args) == 1 else None
+        if not isinstance(params, Param) or params.function is not function or in_test(event.scope):
+            continue
+        state = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
+        if not isinstance(state, ast.Name) or _given_back(context, event, state.id):
+            continue
+        if kinds_of(context, callee.base, event.scope) != {Kind.TRANSFORM} or not _keeps(context, event, callee.base):
+            continue
+        for caller in callers_of(context, function):
+            given = passed(caller, params)
+            if not isinstance(given, Loop) or given.again is None or not caller.loops:
+                continue
+            if over_epochs(caller.loops[-1]) and given.node is caller.loops[-1] and _from(given.again, caller.value):
+                yield event
+                break
+
+
+def _given_back(context: Context, event: CallEvent, state: str) -> bool:
+    """Say whether a function returns the state that it made, or decides whether it makes one."""
+    returned = [n.value for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Return) and n.value is not None]
+    if any(state in names_in(one) for one in returned):
+        return True
+    return any(isinstance(block, ast.If) for block, _ in context.bodies.paths(event.scope).get(event.node, ()))
 
 
 def _in_round(made: CallEvent, update: CallEvent) -> bool:

@@ -253,7 +253,33 @@ def _wrong(
                 f"this is `{q}` with the gradient of `{x}`, which is zero, as that of all that goes in steps",
                 f"exchange the two: {q} + jax.lax.stop_gradient({x} - {q})",
             )
+        looked_up = _looked_up(context, scope, same.node, 0) or _code_of(context, scope, same.node)
+        if looked_up and _learned_beside(context, scope, x, q):
+            return (
+                f"the two are the wrong way round: the value of this is `{q}`, of which `{x}` is the nearest code",
+                f"exchange them: {q} + jax.lax.stop_gradient({x} - {q})",
+            )
     return None
+
+
+def _learned_beside(context: Context, scope: Scope, *texts: str) -> bool:
+    """Say whether a function stops the gradients of the codes or the inputs alone, as the losses of the codes do."""
+    return any(ast.unparse(one.args[0]) in texts for one in _stopping(context, scope) if one.args)
+
+
+def _code_of(context: Context, scope: Scope, node: ast.expr) -> bool:
+    """Say whether a variable is what a function of the project looks up at the place of a least or greatest one."""
+    value = scope.module.values.get(node)
+    while isinstance(value, Item):
+        value = value.base
+    if not isinstance(value, Call):
+        return False
+    reached = [callee for callee, _ in context.flow.calls.invoked(context.flow.here(value, scope))]
+    if len(reached) != 1 or reached[0].gradient:
+        return False
+    home = reached[0].function.scope
+    nodes = context.bodies.nodes(home)
+    return any(isinstance(one, ast.Subscript) and _looked_up(context, home, one.slice, 0) for one in nodes)
 
 
 def _doubled(

@@ -18,7 +18,7 @@ from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import gradient
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Const, Item, Mapping, Value
+from codemods.nnx.values import Call, Const, Item, Mapping, Value
 
 _MEANS = frozenset({"mean", "average", "nanmean"})
 # divisions by how many devices, shards or examples there are, wherever they stand
@@ -27,6 +27,7 @@ _BY_COUNT = pattern(
 )
 # axes along which there is something else on each device, not other examples
 _OTHER = pattern(r"task|ensemble|member|model|expert|stage|pipe|tensor|head|feature|population|agent|^[ptem]p$", re.I)
+_DEPTH = 3
 _COUNTS = frozenset({"axis_size", "device_count", "local_device_count", "process_count", "divide", "true_divide"})
 
 
@@ -47,14 +48,14 @@ def _check(context: Context) -> Iterator[Finding]:
             summed = given.elts
         elif isinstance(given, ast.Dict):
             summed = given.values
-        mean = next((one for one in summed if _mean(context, one, scope) or _of_mean(context, one, scope)), None)
+        mean = next((one for one in summed if is_mean(context, one, scope) or _of_mean(context, one, scope)), None)
         if mean is None and _mean_of_axis(context, given, scope) and _as_mean(context, event.scope, event.node):
             mean = given
         if any(node is event.node for _, node, _ in context.shared(summed_twice)):
             continue  # NNX787 tells of it
         if mean is not None and not _divided(context, event):
             text = ast.unparse(mean)
-            plain = _mean(context, mean, scope) or _mean_of_axis(context, mean, scope)
+            plain = is_mean(context, mean, scope) or _mean_of_axis(context, mean, scope)
             kind = "a mean" if plain else "the gradient or value of a mean"
             shown = f"`{text}` is {kind}, and psum" if len(text) < 40 else "this psum"
             yield finding(
@@ -66,10 +67,22 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _mean(context: Context, node: ast.expr, scope: Scope) -> bool:
-    """Say whether an expression is the mean of all numbers of an array."""
+def is_mean(context: Context, node: ast.expr, scope: Scope, depth: int = 0) -> bool:
+    """Say whether an expression is the mean of all numbers of an array, also as a function of the project gives it.
+
+    Args:
+        context: the analysis.
+        node: the expression.
+        scope: the body that it stands in.
+        depth: through how many functions it was followed.
+    """
     node = written(context, node, scope)
     value = scope.module.values.get(node)
+    if isinstance(node, ast.Call) and isinstance(value, Call) and depth < _DEPTH:
+        reached = [callee for callee, _ in context.flow.calls.invoked(context.flow.here(value, scope))]
+        if len(reached) == 1 and not reached[0].gradient:
+            formula = formula_of(context, reached[0].function)
+            return formula is not None and is_mean(context, formula, reached[0].function.scope, depth + 1)
     if not isinstance(node, ast.Call) or last_word(node.func) not in _MEANS or value is None or node.keywords:
         return False
     name = context.flow.calls.callee_name(context.flow.here(value, scope))
@@ -134,7 +147,7 @@ def _of_mean(context: Context, node: ast.expr, scope: Scope) -> bool:
         if _place(value) not in (([0, 0], [1]) if both else ([0],)):
             return False  # what is returned beside the value
         formula = formula.elts[0]
-    return formula is not None and _mean(context, formula, functions[0].scope)
+    return formula is not None and is_mean(context, formula, functions[0].scope)
 
 
 def _place(value: Value) -> list[object]:

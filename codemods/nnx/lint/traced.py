@@ -72,6 +72,7 @@ class Root:
         static: parameters that are not traced: static arguments, those bound before, axes of None; all of them where
             the options cannot be read.
         declared: those among them that the options declare static.
+        unmapped: those among them that have no axis, which calls give all the same.
         options: the call that holds the transform's keyword arguments; None if there are none.
         bound: whether the function is a bound method.
         decorator: whether the transform is applied as a decorator.
@@ -92,6 +93,7 @@ class Root:
     declared: frozenset[str] = frozenset()
     closure: Frame | None = None
     certain: bool = True
+    unmapped: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False)
@@ -290,7 +292,7 @@ class Traced:
     def passes(self, root: Root, name: str) -> bool:
         """Say whether a call in sight gives a parameter, other than None, to what a transform made of its function."""
         function = root.function
-        params = [param for param in function.params if param not in root.static - root.declared]
+        params = [param for param in function.params if param not in root.static - root.declared - root.unmapped]
         if name not in params:
             return False
         place = params.index(name)
@@ -320,7 +322,10 @@ class Traced:
                 name, options = self._transform(self._flow.here(value, outer))
                 if name in JITS or name in BATCHING:
                     left = untraced(function, name, options, 0, frozenset())
-                    yield Root(function, name, node, outer, left.names, options, decorator=True, declared=left.declared)
+                    yield Root(
+                        function, name, node, outer, left.names, options, decorator=True, declared=left.declared,
+                        unmapped=left.unmapped,
+                    )  # fmt: skip
                     continue
                 if isinstance(value, Param | Free) and value.name in self._taking:
                     for name, options in self._given_transforms(self._flow.here(value, outer)):
@@ -567,6 +572,7 @@ class Traced:
             taken,
             partial=partial,
             declared=left.declared,
+            unmapped=left.unmapped,
             closure=callee.closure,
             certain=callee.receiver is not None
             or callee.function.scope.module is event.scope.module

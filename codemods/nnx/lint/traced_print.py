@@ -12,6 +12,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell_name
+from codemods.nnx.lint.other_way import runs_untraced
 from codemods.nnx.lint.places import foreign, in_test, traced_calls
 from codemods.nnx.lint.syntax import operands
 from codemods.nnx.nodes import last_word
@@ -52,6 +53,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             parts = [part for argument in arguments for part in _parts(argument)]
             if any(context.taint.node_holds(part, event.scope) for part in parts):
+                if runs_untraced(context, event.node, event.scope):
+                    continue
                 yield finding(
                     RULE.code,
                     event.scope,

@@ -14,6 +14,7 @@ from codemods.nnx.lint.arrays import BOOL, INT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.whole_params import integer_parameters
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Ref
@@ -43,6 +44,17 @@ def _check(context: Context) -> Iterator[Finding]:
     events = [event for event, name in foreign(context, "Param") if name == "flax.nnx.Param" and event.node.args]
     if not events or any(module.source.matches(_ELSEWHERE) for module in context.project.modules):
         return
+    said = set()
+    for made, grad, name in integer_parameters(context):
+        said.add(made)
+        yield finding(
+            RULE.code,
+            made.scope,
+            made.node,
+            f"{name.removeprefix('flax.')} differentiates all nnx.Params of the model, and this one holds integers",
+            "keep them in an nnx.Variable, which is no parameter, or give it floating point numbers",
+            related=[(grad.node, "differentiated here")] if grad.scope.module is made.scope.module else [],
+        )
     if not _trained(context):
         return
     stopped = {
@@ -54,7 +66,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in events:
         name = _attribute(event)
         owner = event.scope.function.owner if event.scope.function is not None else None
-        if not name or owner is None or in_test(event.scope) or name in stopped:
+        if event in said or not name or owner is None or in_test(event.scope) or name in stopped:
             continue
         what = _constant(context, event, name, owner)
         if what:

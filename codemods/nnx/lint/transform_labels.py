@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.chained import late
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.rate_before import rate_before
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.lint.turned_sign import turned
 from codemods.nnx.nodes import last_word
@@ -123,6 +124,14 @@ def _chains(context: Context) -> Iterator[Finding]:
                 "put it before the step: optax.chain(optax.add_decayed_weights(1e-4), optax.sgd(0.1)), or take adamw"
                 if "add_decayed_weights" in message
                 else "put it first: optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))",
+            )
+        elif early := rate_before(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                early,
+                "let the rate follow: optax.chain(optax.scale_by_adam(), optax.scale_by_learning_rate(rate))",
             )
         elif not event.value.starred and climbing(context, event) and not turned(context, {event.value}):
             yield finding(

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.orbax_calls import ASYNC, checkpointer_calls, path_of
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.unfinished_elsewhere import read_by_callers
 from codemods.nnx.nodes import last_word
 
 _WAITING = frozenset({"wait_until_finished", "close", "sleep", "join", "sync_global_devices"})
@@ -18,6 +19,15 @@ _LOOKING = frozenset({"exists", "listdir", "iterdir", "copytree", "is_dir", "isd
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for read, saved in read_by_callers(context):
+        yield finding(
+            RULE.code,
+            read.scope,
+            read.node,
+            f"`{last_word(saved.node.func)}` returns while the checkpoint is still being written in the background",
+            "call wait_until_finished() of the checkpointer where it saves",
+            related=[(saved.node, "saved here")],
+        )
     calls = list(checkpointer_calls(context, "save", "restore"))
     readers = {event: source for event, _, source in calls if last_word(event.node.func) == "restore"}
     for event, word, source in calls:

@@ -19,10 +19,11 @@ _OPEN = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)  # what may be None
 
 @dataclass(frozen=True)
 class Untraced:
-    """The parameters that a transform leaves as they are: all of them, and those declared static."""
+    """The parameters that a transform leaves as they are: all of them, those declared static, and those of no axis."""
 
     names: frozenset[str]
     declared: frozenset[str] = frozenset()
+    unmapped: frozenset[str] = frozenset()
 
 
 def untraced(
@@ -50,9 +51,10 @@ def untraced(
     axes = _axes(name, options)
     if declared is None or (axes is not None and _unreadable(axes)):
         return Untraced(frozenset(params))  # rather nothing than something wrong
+    unmapped = frozenset(_left_alone(axes, rest) if axes is not None else ())
     if axes is not None:
-        known |= _left_alone(axes, rest) | _behind(axes, rest, function)
-    return Untraced(frozenset(known | declared), frozenset(declared))
+        known |= unmapped | _behind(axes, rest, function)
+    return Untraced(frozenset(known | declared), frozenset(declared), unmapped)
 
 
 def _handed_on(function: FunctionFacts) -> ast.Call | None:

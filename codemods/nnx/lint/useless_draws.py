@@ -113,6 +113,57 @@ def thrown_away(use: Use) -> bool:
     return value is use.event.node
 
 
+def of_no_effect(context: Context, use: Use) -> bool:
+    """Say whether a draw is multiplied by 0, or the next statement gives its variable another value before a read."""
+    if use.helper or last(use.name) == "split":
+        return False
+    statement, node = use.event.statement, use.event.node
+    for one in ast.walk(statement):
+        if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult) and node in (one.left, one.right):
+            number = constant(one.right if one.left is node else one.left)
+            if isinstance(number, int | float) and number == 0:
+                return True
+    block = context.bodies.block(node, statement, use.event.scope)
+    place = block.index(statement) + 1 if block else 0
+    following = block[place] if block and place < len(block) else None
+    if not isinstance(statement, ast.Assign) or not isinstance(following, ast.Assign):
+        return False
+    targets = {ast.dump(one) for one in statement.targets}
+    if targets != {ast.dump(one) for one in following.targets} or not isinstance(statement.targets[0], ast.Name):
+        return False
+    return statement.targets[0].id not in names_in(following.value)
+
+
+def made_anew(one: Use, two: Use) -> bool:
+    """Say whether a state is made again as it was, after it was tried: ``self.state = init(key, example)``."""
+    if not (one.helper and two.helper) or one.name != two.name or "init" not in last(one.name):
+        return False
+    first, second = one.event.statement, two.event.statement
+    if not isinstance(first, ast.Assign) or not isinstance(second, ast.Assign):
+        return False
+    if first.value is not one.event.node or second.value is not two.event.node:
+        return False
+    targets = first.targets[0], second.targets[0]
+    return all(isinstance(t, ast.Attribute) for t in targets) and ast.dump(targets[0]) == ast.dump(targets[1])
+
+
+def in_two_modes(one: Use, two: Use) -> bool:
+    """Say whether a call is made once more with another flag alone, to compare the two: ``sample(key, n, True)``."""
+    if not (one.helper and two.helper) or one.name != two.name:
+        return False
+    calls = one.event.node, two.event.node
+    rest = [
+        [ast.dump(arg) for arg in (*call.args, *call.keywords) if not isinstance(_flag(arg), bool)] for call in calls
+    ]
+    flags = [[ast.dump(arg) for arg in (*call.args, *call.keywords) if isinstance(_flag(arg), bool)] for call in calls]
+    return rest[0] == rest[1] and flags[0] != flags[1]
+
+
+def _flag(argument: ast.AST) -> object:
+    node = argument.value if isinstance(argument, ast.keyword) else argument
+    return constant(node) if isinstance(node, ast.expr) else None
+
+
 def warms_up(use: Use) -> bool:
     """Say whether all that is made with a key goes into a call whose result nobody takes, of a function that the text
     calls again for its result: it is compiled beforehand.

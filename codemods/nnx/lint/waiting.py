@@ -69,7 +69,8 @@ def _blocks(context: Context, function: FunctionFacts, depth: int = 0) -> bool:
             return True
         if isinstance(node, ast.Name) and node.id in _WORDS:
             return True
-    for event in context.bodies.calls.get(function.scope, ()):
+    inner = [one.scope for one in function.scope.module.functions if one.scope.parent is function.scope]
+    for event in (one for scope in (function.scope, *inner) for one in context.bodies.calls.get(scope, ())):
         if event.node.args and context.flow.calls.name(event).startswith(("numpy.asarray", "numpy.array")):
             return True
         if depth < _DEPTH and any(_blocks(context, one, depth + 1) for one in _invoked(context, event)):

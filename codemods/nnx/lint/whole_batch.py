@@ -21,6 +21,8 @@ from codemods.nnx.project import enclosing_function
 _REWARD = pattern(r"(^|_)(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
 _REDUCING = frozenset({"max", "amax", "min", "amin", "nanmax"})
 _ARRAYS = frozenset({"jnp", "np", "numpy"})
+# what holds the entries of several examples
+_BATCHES = frozenset({"batch", "minibatch", "mini_batch", "transitions"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -67,6 +69,8 @@ def _bootstraps(context: Context, node: ast.BinOp, scope: Scope) -> Iterator[tup
 def _plural(reward: ast.expr) -> bool:
     """Say whether the name of a reward is one of several, of which none is chosen as in ``rewards[t]``."""
     named = entry_word(reward).lower() in {"rewards", "batch_rewards", "reward_batch"}
+    if isinstance(reward, ast.Attribute | ast.Subscript) and last_word(reward.value).lower() in _BATCHES:
+        return True
     return named and not (isinstance(reward, ast.Subscript) and _entry(reward))
 
 

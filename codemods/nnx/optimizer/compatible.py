@@ -133,6 +133,8 @@ class CompatibleForm:
         if constructor.partial is not None:
             node = constructor.partial.node.args[0]
             return node, self._home(node, event.scope)
+        if self.origins.chosen(event):
+            return event.node, event.scope
         while isinstance(node, ast.Subscript):
             node = node.value
         if isinstance(node, ast.Name):

@@ -17,6 +17,7 @@ from codemods.nnx.optimizer.identity import Identity, Spellings
 from codemods.nnx.optimizer.origins import COMPATIBLE, Constructor, Origins
 from codemods.nnx.optimizer.plan import Plan
 from codemods.nnx.optimizer.thread import LIMIT, Threading
+from codemods.nnx.optimizer.version_switch import made_for_old_releases
 from codemods.nnx.rewrite import RewriteError, add_keyword, insert_first, positional_to_keyword, replace
 from codemods.nnx.source import Source
 from codemods.nnx.values import Star, Value
@@ -87,6 +88,8 @@ class ExplicitForm:
         call, scope = constructor.event.value, constructor.event.scope
         keywords = [*call.keywords, *(constructor.partial.keywords if constructor.partial else ())]
         if any(name == "wrt" for name, _ in keywords):
+            return
+        if call.node in made_for_old_releases(scope.module):
             return
         held = len(constructor.partial.args) - 1 if constructor.partial else 0
         if call.starred or any(isinstance(a, Star) for a in call.args) or held:

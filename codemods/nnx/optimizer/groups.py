@@ -370,8 +370,8 @@ class Groups:
                 words = "its update method is reached through" if asked else "one of its attributes is reached through"
                 self._use(plain, Reason(f"{words} {short}()", event.scope, event.node))
             return
-        if name in _CONTENT:
-            if values and not _only_optimizer_state(self.flow, call, event.value.args[1:]):
+        if name in CONTENT:
+            if values and not only_optimizer_state(self.flow, call, event.value.args[1:]):
                 members = self.origins.contained(self.flow.with_value(call, values[0]))
                 if members and not self.carries_model(call, values[0]):
                     short = name.removeprefix("flax.")
@@ -395,6 +395,21 @@ class Groups:
                 continue
             members = self.origins.contained(self.flow.with_value(call, value))
             self._use(members, Reason("it is passed to code outside the project", event.scope, event.node))
+            if members:
+                self._handed(call, callee, members)
+
+    def _handed(self, call: Bound, callee: Bound, members: Iterable[Constructor | Param]) -> None:
+        """Join optimizers with the others that a function gets which may be called there, being an argument itself."""
+        if not isinstance(callee.value, Param):
+            return
+        for source in self.origins.sources.of(callee) - {callee}:
+            for reached in self.flow.calls.callables(source):
+                frame, function = self.flow.calls.enter(reached, call), reached.function
+                for param in function.params.values():
+                    mine = self.origins.of(self.flow.resolve(Bound(param, frame))) & frozenset(members)
+                    if mine:
+                        others = self.origins.of(self.flow.here(param, function.scope))
+                        self._join(self._plain(mine | others))
 
     def _harmless(self, name: str, call: Bound, callee: Bound) -> bool:
         if self.flow.fields.record(call) is not None:
@@ -533,7 +548,8 @@ def _name_of_class(constructor: Constructor) -> object:
 
 _FILLING = frozenset({"append", "insert", "setdefault", "update"})
 _LEAVES = object()  # the use of leaving the project together with the model
-_CONTENT = frozenset(
+#: functions that give what an object holds
+CONTENT = frozenset(
     f"flax.nnx.{name}"
     for name in ("split", "state", "variables", "graphdef", "pop", "update", "iter_graph", "to_tree", "to_pure_dict")
 )
@@ -579,7 +595,7 @@ _BY_NAME = frozenset({"operator.methodcaller", "operator.attrgetter"})  # make f
 _OPTIMIZER_STATE = frozenset({"OptState", "OptArray", "OptVariable"})
 
 
-def _only_optimizer_state(flow: Flow, call: Bound, filters: tuple[Value, ...]) -> bool:
+def only_optimizer_state(flow: Flow, call: Bound, filters: tuple[Value, ...]) -> bool:
     """Say whether filters select nothing of the model."""
     names = {getattr(flow.follow(call, f).value, "name", "").rpartition(".")[2] for f in filters}
     return bool(names) and names <= _OPTIMIZER_STATE

@@ -13,7 +13,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import Gradient, gradient
-from codemods.nnx.optimizer.groups import Update
+from codemods.nnx.optimizer.groups import CONTENT, Update, only_optimizer_state
 from codemods.nnx.optimizer.version_switch import for_old_releases
 from codemods.nnx.patterns import pattern
 from codemods.nnx.sources import Sources
@@ -21,6 +21,7 @@ from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Mapping, Param, 
 
 _NOT_MADE = ("builtins.", "jax.", "optax.", "flax.", "collections.", "unittest.", "numpy.")
 _TAKING = frozenset({"builtins.getattr", "builtins.next", "builtins.eval"})  # give what something else holds
+_VIEWS = frozenset(name.rpartition(".")[2] for name in CONTENT)
 _OPTIMIZER = pattern(r"(?i)(^|_)(opt|optim|optimi[sz]er)s?(_|\d|$)|optimi[sz]er$")
 
 
@@ -107,6 +108,30 @@ def loose_reads(flow: Flow, sources: Sources, linked: set[AttrEvent]) -> Iterato
             continue
         found = sources.originals(base)
         if not any(flow.classes.class_of(source) is not None or _library(flow, source) for source in found):
+            yield event
+
+
+def loose_views(flow: Flow, sources: Sources) -> Iterator[CallEvent]:
+    """Yield calls such as ``nnx.state(optimizer)`` of what is called an optimizer and of which nothing else is known.
+
+    Args:
+        flow: the project's values.
+        sources: where they may come from.
+    """
+    for event in flow.project.calls():
+        if last_word(event.node.func) not in _VIEWS or not event.node.args or event.value.starred:
+            continue
+        if not _OPTIMIZER.search(last_word(event.node.args[0])) or b"nnx" not in event.scope.module.source.data:
+            continue
+        call, given = flow.here(event.value, event.scope), event.value.args[0]
+        if flow.calls.callee_name(call) not in CONTENT or only_optimizer_state(flow, call, event.value.args[1:]):
+            continue
+        if isinstance(given, Param) and flow.classes.annotated(given) and not _promised(flow, given):
+            continue
+        base = flow.here(given, event.scope)
+        if _unknown(flow, flow.resolve(base)) and not any(
+            flow.classes.class_of(source) is not None or _library(flow, source) for source in sources.originals(base)
+        ):
             yield event
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ClassFacts, ModuleFacts
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kind
@@ -15,7 +15,7 @@ from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
 from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, gradients, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings, evaluate
-from codemods.nnx.optimizer.loose import loose_reads, loose_updates, of_nnx, possible_updates, rivals
+from codemods.nnx.optimizer.loose import loose_reads, loose_updates, loose_views, of_nnx, possible_updates, rivals
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.reach import Reach
 from codemods.nnx.options import OptimizerForm
@@ -106,11 +106,15 @@ def _read_away(context: Context, groups: list[Group]) -> tuple[list[Group], Grou
     """
     away = [group for group in groups if group.leaves and _old(group)]
     linked = {event for group in groups for event in group.reads}
-    event = next(loose_reads(context.flow, context.sources, linked), None) if away else None
+    event: AttrEvent | CallEvent | None = None
+    if away:
+        event = next(loose_reads(context.flow, context.sources, linked), None)
+        event = event or next(loose_views(context.flow, context.sources), None)
     if event is None:
         return groups, None
     groups = _joined(groups, away)
-    words = "the model is read of an optimizer that cannot be told, which may be this one"
+    seen = "the model is read of" if isinstance(event, AttrEvent) else f"{ast.unparse(event.node.func)}() sees"
+    words = f"{seen} an optimizer that cannot be told, which may be this one"
     groups[-1].reasons.append(Reason(words, event.scope, event.node))
     return groups, groups[-1]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 
 from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Call, Choice, Class, Item, Param, Ref, Value
+from codemods.nnx.values import Attr, Call, Changed, Choice, Class, Item, Mapping, Param, Ref, Sequence, Value
 
 OLD = "flax.nnx.Optimizer"
 COMPATIBLE = "flax.nnx.ModelAndOptimizer"
@@ -54,6 +55,9 @@ class Origins:
 
     def _made_by(self, event: CallEvent, callee: Bound, depth: int = 0) -> Constructor | None:
         value = callee.value
+        table = self.table(callee)
+        if table:
+            return self._listed(event, table, depth)
         while isinstance(value, Indexed | Item):  # nnx.Optimizer[Model](...)
             value = value.base
         if isinstance(value, Ref):
@@ -80,6 +84,40 @@ class Origins:
             return self._given(event, callee, value, depth)
         made = [self._made_by(event, way, depth + 1) for way in ways if depth < 5]
         return made[0] if made and all(made) else None
+
+    def table(self, item: Bound) -> tuple[Bound, ...]:
+        """Return what a dict, list or tuple holds that an item is taken of; nothing for what is none of these."""
+        value = item.value
+        base: Value | None = value.base if isinstance(value, Indexed | Item) else None
+        if isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name == "get":
+            base = value.callee.base
+        if base is None:
+            return ()
+        held = self.flow.follow(item, base)
+        return self.flow.containers.elements(held) if isinstance(held.value, Mapping | Sequence | Changed) else ()
+
+    def chosen(self, event: CallEvent) -> bool:
+        """Say whether the class that is called is an item of a table."""
+        node, module = event.node.func, event.scope.module
+        if isinstance(node, ast.Subscript | ast.Call):
+            value = module.values.get(node)
+            if isinstance(value, Call):
+                return bool(self.table(self.flow.here(value, event.scope)))
+            held = module.values.get(node.value) if isinstance(node, ast.Subscript) else None
+            found = self.flow.resolve(self.flow.here(held, event.scope)).value if held is not None else None
+            return isinstance(found, Mapping | Sequence | Changed)
+        return bool(self.table(self.flow.follow(self.flow.here(event.value, event.scope), event.value.callee)))
+
+    def _listed(self, event: CallEvent, table: tuple[Bound, ...], depth: int) -> Constructor | None:
+        """Return what an item of a table makes whose every item is the class itself, or one partial of it."""
+        made = [self._made_by(event, self.flow.resolve(way), depth + 1) for way in table] if depth < 5 else []
+        first = made[0] if made else None
+        if first is None or any(
+            one is None or one.kind != first.kind or one.cls is not None or one.partial is not first.partial
+            for one in made
+        ):
+            return None
+        return first
 
     def _given(self, event: CallEvent, callee: Bound, param: Param, depth: int) -> Constructor | None:
         """Return what a parameter makes that is the class itself, or one partial of it, whoever calls the function."""

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.optimizer.migrate import optimizer_findings
 from codemods.nnx.optimizer.origins import OLD, Origins
 from codemods.nnx.optimizer.patched import replaced
 from codemods.nnx.rule import Example, Kind, Rule
@@ -35,6 +36,7 @@ def check(context: Context) -> Iterator[Finding]:
     origins = Origins(context.flow, context.sources)
     yield from _of_fields(context, origins)
     yield from _handed_on(context, origins)
+    yield from _of_tables(context, origins)
     for scope, node, given in replaced(context, origins):
         words = f"this replaces a method of nnx.Optimizer, which since Flax 0.11 is given {given}"
         help = "let the function take and hand on *args and **kwargs; nnx.ModelAndOptimizer has methods of its own"
@@ -71,6 +73,21 @@ def _of_fields(context: Context, origins: Origins) -> Iterator[Finding]:
             yield finding(RULE.code, event.scope, event.node, words, help)
 
 
+def _of_tables(context: Context, origins: Origins) -> Iterator[Finding]:
+    """Yield calls of an item of a dict or list of classes, of which some are optimizers."""
+    for event in context.asked.calls():
+        callee = event.value.callee
+        if event.value in origins.constructors or not event.value.args or not origins.may.may_make(callee):
+            continue
+        if event.value.keyword("wrt") is not None or event.value.starred:
+            continue
+        table = origins.table(context.flow.follow(context.flow.here(event.value, event.scope), callee))
+        if any(_makes_old(origins, origins.flow.resolve(one)) for one in table):
+            words = "this may make an nnx.Optimizer, which since Flax 0.11 needs `wrt` and holds no model"
+            help = "put nnx.ModelAndOptimizer into the table, or call update(model, grads) and pass `wrt`"
+            yield finding(RULE.code, event.scope, event.node, words, help)
+
+
 def _handed_on(context: Context, origins: Origins) -> Iterator[Finding]:
     """Yield calls of functions such as ``map`` that are handed the class of an optimizer, and call it."""
     flow = context.flow
@@ -80,7 +97,7 @@ def _handed_on(context: Context, origins: Origins) -> Iterator[Finding]:
             continue
         call = flow.here(event.value, event.scope)
         called = flow.follow(call, event.value.args[0])
-        if flow.calls.callee_name(call) not in _CALLING or not _makes_old(origins, called):
+        if flow.calls.callee_name(call) not in _CALLING or not _makes_old(origins, called) or _renamed(context, called):
             continue
         words = "this calls nnx.Optimizer, which since Flax 0.11 needs `wrt` and holds no model"
         help = "hand on nnx.ModelAndOptimizer, or call update(model, grads) and hand on partial(nnx.Optimizer, wrt=...)"
@@ -96,6 +113,22 @@ def _makes_old(origins: Origins, bound: Bound) -> bool:
         return _makes_old(origins, origins.flow.follow(bound, value.args[0]))
     own = isinstance(value, Class) and origins.flow.classes.method(value.facts, "__init__") is not None
     return not own and _is_old(origins, bound)
+
+
+def _renamed(context: Context, made: Bound) -> bool:
+    """Say whether this run puts the class that keeps its model into a partial, for others that are made by it."""
+    value = made.value
+    if not isinstance(value, Call) or not value.node.args:
+        return False
+    cls = value.node.args[0]
+    sources = [module.source for module in context.project.modules if cls in module.values]
+    return any(
+        path == source.path and source.span(cls)[0] <= edit.start and edit.end <= source.span(cls)[1]
+        for source in sources
+        for found in optimizer_findings(context)
+        if found.code == "NNX103" and found.fix is not None
+        for path, edit in found.fix.edits
+    )
 
 
 def _holding(context: Context, origins: Origins) -> Iterator[str]:
@@ -215,9 +248,10 @@ RULE = Rule(
     summary="an optimizer whose class is made, chosen or changed at run time",
     why="""\
 What `type(name, bases, {})` makes of `nnx.Optimizer`, and what `getattr(nnx, name)` gives, cannot be followed in the
-text, what a field of a dataclass holds may be changed by those who make it, and what `map` makes with a class that it
-is handed is not followed. Since Flax 0.11 an optimizer needs `wrt`, holds no model, and `update` takes the model first,
-also where a program or a test puts a function of its own in the place of `update`.
+text, what a field of a dataclass holds may be changed by those who make it, which class of a table is taken is known
+when the program runs, and what `map` makes with a class that it is handed is not followed. Since Flax 0.11 an optimizer
+needs `wrt`, holds no model, and `update` takes the model first, also where a program or a test puts a function of its
+own in the place of `update`.
 """,
     kind=Kind.REQUIRED,
     safety=None,

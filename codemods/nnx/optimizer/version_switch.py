@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.nodes import last_word
 
 
 def for_old_releases(module: ModuleFacts) -> frozenset[ast.Call]:
@@ -28,9 +29,30 @@ def for_old_releases(module: ModuleFacts) -> frozenset[ast.Call]:
         old = [call for call in several if len(call.args) == 1 and not call.keywords]
         new = [call for call in several if len(call.args) == 2]
         if old and new:
-            ways = list(_branches(module))
-            found.update(call for call in old if any(_apart(call, other, ways) for other in new))
+            found |= _beside(list(_branches(module)), old, new)
     return frozenset(found)
+
+
+def made_for_old_releases(module: ModuleFacts) -> frozenset[ast.Call]:
+    """Return the calls ``nnx.Optimizer(model, tx)`` that a test for a version chooses where no ``wrt`` is needed.
+
+    0.10 takes `wrt` as well, so that two branches alone tell nothing.
+
+    Args:
+        module: a module of the project.
+    """
+    if not module.source.mentions(b"version") or not module.source.mentions(b"wrt"):
+        return frozenset()
+    made = [call for call in module.source.of_type(ast.Call) if last_word(call.func) == "Optimizer"]
+    new = [call for call in made if any(word.arg == "wrt" for word in call.keywords)]
+    tests = [test for test in module.source.of_type(ast.If) if "version" in module.source.text(test.test)]
+    ways = [(_inside(test.body), _inside(test.orelse)) for test in tests]
+    return frozenset(_beside(ways, [call for call in made if call not in new], new))
+
+
+def _beside(ways: list[_Way], old: list[ast.Call], new: list[ast.Call]) -> set[ast.Call]:
+    """Return those of some calls that stand in another branch than one of others."""
+    return {call for call in old if any(_apart(call, other, ways) for other in new)}
 
 
 _Way = tuple[frozenset[ast.AST], frozenset[ast.AST]]

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.layers import CELLS, constructor, layer
 from codemods.nnx.rng.paths import (
@@ -38,7 +39,7 @@ def check(context: Context) -> Iterator[Finding]:
         for step in steps(module):
             if _cells(context, context.flow.here(step.holder, step.scope)):
                 yield finding(RULE.code, step.scope, step.node, _NONE, _KEEP)
-            elif step.stream not in _OWN:
+            elif step.stream not in _OWN and not _asked(step):
                 yield from _step(context, step)
         for use in container_uses(module):
             yield from _use(context, use)
@@ -105,6 +106,28 @@ def _switches(use: Use) -> bool:
     tests = [choice.test for choice in source.of_type(ast.If) if choice.orelse]
     tests += [choice.test for choice in source.of_type(ast.IfExp)]
     return any(node is use.node for test in tests for node in ast.walk(test))
+
+
+def _asked(step: Step) -> bool:
+    """Say whether a stream is reached only where ``hasattr`` says that layers have it, with another way beside that."""
+    source = step.scope.module.source
+    if not source.mentions(b"hasattr"):
+        return False
+    for choice in source.of_type(ast.If, ast.IfExp):
+        assert isinstance(choice, ast.If | ast.IfExp)
+        test = choice.test
+        if not choice.orelse or not isinstance(test, ast.Call) or last_word(test.func) != "hasattr":
+            continue
+        if len(test.args) != 2 or last_word(test.args[0]) != "rngs" or not _names(test.args[1], step.stream):
+            continue
+        body: list[ast.stmt] | list[ast.expr] = [choice.body] if isinstance(choice, ast.IfExp) else choice.body
+        if any(step.node is node for part in body for node in ast.walk(part)):
+            return True
+    return False
+
+
+def _names(node: ast.expr, stream: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == stream
 
 
 def _counted_together(context: Context, step: Step) -> bool:

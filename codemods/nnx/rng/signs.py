@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codemods.nnx.context import Context
 from codemods.nnx.optimizer.migrate import optimizer_findings
+from codemods.nnx.optimizer.version_switch import for_old_releases, made_for_old_releases
 from codemods.nnx.rng import (
     custom_cell,
     dropout_dataclass,
@@ -49,4 +50,6 @@ def migrates(context: Context) -> bool:
     """Say whether a project has code of 0.10, and not only code that reads the same on both versions."""
     if optimizer_findings(context) or any(next(rule.check(context), None) for rule in (*SIGNS, renamed.RULE)):
         return True
+    if any(for_old_releases(module) or made_for_old_releases(module) for module in context.project.modules):
+        return True  # it serves both, and those who go to the new one see the change
     return bool(aliases(context))

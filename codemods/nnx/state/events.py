@@ -10,6 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.state.heap import Share, Thing, above, overlap
 
 HANDED = "handed"  # the method of an Invoke that hands a state to what a transform of NNX runs
+MERGE = "flax.nnx.merge"  # the method of one that merges states of which only the caller knows what they are
 _NOTED = 2
 
 
@@ -224,6 +225,7 @@ def visible(summary: Summary, events: list[Event]) -> None:
     puts: set[str] = set()
     changed: set[Thing] = set()
     asked: set[Thing] = set()
+    merged: set[Thing] = set()
     for event in every:
         if isinstance(event, Taken):
             mine.add(event.thing)
@@ -237,6 +239,8 @@ def visible(summary: Summary, events: list[Event]) -> None:
         elif isinstance(event, Invoke):
             mine.add(event.result)
             asked = asked.union(event.receiver, *event.args, *event.keywords.values())
+            if event.method == MERGE:
+                merged = merged.union(*event.args)
     mine |= {thing for event in every for thing in _about(event) if thing.given}
     shares = [event.share for event in every if isinstance(event, Shared)]
     if any(isinstance(event, Yielded) for event in every):  # what it keeps meanwhile, its caller may change
@@ -244,7 +248,8 @@ def visible(summary: Summary, events: list[Event]) -> None:
     kept: set[int] = set()
     if shares:
         _visible(shares, kept, mine, changed)
-        called = [share for share in shares if id(share) not in kept and overlap(asked, share.first)]
+        left = [share for share in shares if id(share) not in kept]
+        called = [s for s in left if overlap(asked, s.first) or not merged.isdisjoint(s.second)]
         summary.sharing = bool(kept or called)  # only the caller knows what is called, and whether that changes it
         kept |= {id(share) for share in called}
         _visible(shares, kept, mine | asked, changed | asked)

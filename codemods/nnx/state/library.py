@@ -12,7 +12,7 @@ from codemods.nnx.kinds import Kind, result_kind
 from codemods.nnx.known import CALLS_BODY, OPERANDS
 from codemods.nnx.pytree.functions import tree_function
 from codemods.nnx.state.containers import Containers
-from codemods.nnx.state.events import Invoke, Log
+from codemods.nnx.state.events import MERGE, Invoke, Log
 from codemods.nnx.state.heap import ANY, Share, Thing, is_container
 from codemods.nnx.state.methods import STREAMS
 from codemods.nnx.state.relevance import defaults, handed_on
@@ -332,8 +332,11 @@ class Library:
         run.read(states, node)
         made = Thing(kind=Kind.MODULE)
         log = run.log
-        if any(thing.given for thing in states):
-            made = self._later("flax.nnx.merge", node, args, keywords)
+        split = self._split_of_unknown(states)
+        if split or any(thing.given for thing in states):
+            made = self._later(MERGE, node, args, keywords)
+            if split:
+                run.renewed({made})
             run.log = Log()
         given = set(states)
         for share in reversed(run.heap.shares):  # what a transform handed on, back to what was split
@@ -360,6 +363,11 @@ class Library:
         parts = Thing(fields={"0": {Thing(kind=Kind.GRAPHDEF)}, "1": {self._state(node, receiver, None)}}, display=True)
         return {Thing(fields={"0": found, "1": {parts}}, display=True)}
 
+    def _split_of_unknown(self, states: set[Thing]) -> bool:
+        """Say whether states were split here from an object of which only the caller knows what it is."""
+        shares = self.run.heap.shares
+        return any(share.second & states and any(thing.unknown for thing in share.first) for share in shares)
+
     def _parts(self, thing: Thing) -> set[Thing]:
         """Return the states in a container of them."""
         inner = {v for values in thing.fields.values() for v in values if v.kind is Kind.STATE}
@@ -383,7 +391,7 @@ class Library:
     _FLAX: ClassVar[dict[str, Callable[[Library, ast.Call, Args, Keywords], set[Thing]]]] = {
         "flax.nnx.state": _states,
         "flax.nnx.split": _split,
-        "flax.nnx.merge": _merge,
+        MERGE: _merge,
         "flax.nnx.update": _update,
         "flax.nnx.reseed": _reseed,
         "flax.nnx.pop": _pop,

@@ -17,11 +17,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ItemStore, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
-from codemods.nnx.kinds import Kind, result_kind
+from codemods.nnx.kinds import SEVERAL, Kind, result_kind
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.v012.arrays import Arrays
+from codemods.nnx.v012.computed_names import taken
+from codemods.nnx.v012.tables import Tables
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -67,6 +69,7 @@ _COPYING = frozenset(
         "collections.OrderedDict", "collections.defaultdict",
     }
 )  # fmt: skip
+_ROWS = frozenset({"builtins.list", "builtins.tuple"})
 _PARTIAL = frozenset({"flax.nnx.cached_partial", "functools.partial"})
 _NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 # functions that give a tree like the one they get, by the position of that tree, and those that give what is in a state
@@ -79,6 +82,18 @@ _OF_STATES = frozenset(
         "jax.tree_util.tree_leaves",
     }
 )  # fmt: skip
+# functions that give several arrays in a list, a tuple or a named tuple
+_ARRAYS_OF = frozenset(
+    {name.removeprefix("jax.numpy.") for name in SEVERAL}
+    | {
+        "divmod", "frexp", "gradient", "histogram", "histogram2d", "linalg.eig", "linalg.eigh", "linalg.qr",
+        "linalg.slogdet", "modf", "nonzero", "triu_indices", "tril_indices", "unravel_index",
+    }
+)  # fmt: skip
+_FLATTENING = frozenset({"jax.tree.flatten", "jax.tree_util.tree_flatten"})
+# what gives nodes or Variables, each behind its path
+_WALKS = frozenset({"flax.nnx.iter_children", "flax.nnx.iter_graph", "flax.nnx.iter_modules", "flax.nnx.to_flat_state"})
+_WALKING = frozenset({"flat_state", "iter_children", "iter_modules"})
 _METHODS_OF_STATES = frozenset({"flat_state", "to_pure_dict"})
 # functions that give what their argument holds in another dict, or another one like it
 _REARRANGING = frozenset(
@@ -150,6 +165,7 @@ class Attributes:
         self.arrays = Arrays(context.flow, context.kinds)
         self._owner: dict[ClassFacts, bool] = {}
         self._holding: dict[tuple[Bound, frozenset[Frame]], bool] = {}
+        self._taking: set[Value] = set()  # the calls of `getattr` that are looked into
         self._steps = 0  # how many values the present search has seen
         self._cut = 0  # how often a search for data ended before it was through
 
@@ -345,24 +361,11 @@ class Attributes:
             added = event.scope.module.values.get(event.statement.value)  # type: ignore[attr-defined]
             return Store(event, Each(added, event.node), True, self._method(event)) if added is not None else None
         if isinstance(event.stored, Unknown) and isinstance(event.stored.node, ast.Starred):
-            rest = self._rest(event)
+            rest = event.scope.module.values.get(event.stored.node)
             return Store(event, rest, False, self._method(event)) if rest is not None else None
         filling = isinstance(event.stored, Changed) and _changes(event.stored, event)
         value = event.stored.value if filling and isinstance(event.stored, Changed) else event.stored
         return Store(event, value, filling, self._method(event))
-
-    def _rest(self, event: AttrEvent) -> Value | None:
-        """Return what ``first, *self.others = ...`` takes from: the whole, or the items of a display."""
-        node = event.statement.value if isinstance(event.statement, ast.Assign) else None
-        whole = event.scope.module.values.get(node) if node is not None else None
-        if not isinstance(whole, Sequence) or not isinstance(event.statement, ast.Assign):
-            return whole
-        for target in event.statement.targets:
-            parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
-            for index, part in enumerate(parts):
-                if isinstance(part, ast.Starred) and part.value is event.node:
-                    return Sequence(part, whole.items[index : len(whole.items) - (len(parts) - index - 1)])
-        return None
 
     def _method(self, event: AttrEvent) -> FunctionFacts | None:
         base = event.base
@@ -417,11 +420,31 @@ class Attributes:
         found = self.flow.resolve(bound)
         if isinstance(found.value, Call) and self._makes(self.flow.with_value(found, found.value.callee)):
             return True
+        if isinstance(found.value, Call) and (self._is_drawn(found, found.value) or self._is_taken(found)):
+            return True
         if isinstance(found.value, Attr | Item | Indexed) and self._is_stream(found, found.value):
             return True
         if not isinstance(bound.value, Param | Call):
             return False
         return any(self.arrays.is_array(source) for source in self.context.sources.of(bound) - {bound})
+
+    def _is_drawn(self, found: Bound, call: Call) -> bool:
+        """Say whether a call draws a key from a stream: ``rngs.noise()`` or ``rngs()``."""
+        callee = self.flow.follow(found, call.callee)
+        if self.context.kinds.only(callee) in {Kind.RNGS, Kind.STREAM}:
+            return True
+        return isinstance(callee.value, Attr | Item | Indexed) and self._is_stream(callee, callee.value)
+
+    def _is_taken(self, found: Bound) -> bool:
+        """Say whether ``getattr`` takes data, under whatever of the names that its code may put together."""
+        if found.value in self._taking:  # an attribute that is taken from among others of its kind
+            return False
+        self._taking.add(found.value)
+        try:
+            named = taken(self.context, found)
+            return bool(named) and all(map(self.is_data, named))
+        finally:
+            self._taking.discard(found.value)
 
     def _is_stream(self, found: Bound, value: Attr | Item | Indexed) -> bool:
         """Say whether a value is a stream of a Rngs: ``rngs.noise`` or ``rngs["noise"]``."""
@@ -446,7 +469,8 @@ class Attributes:
         if any(self._makes(one, depth + 1) for one in held):
             return True
         if not isinstance(value, Param):
-            return False
+            tables = self.context.shared(Tables)
+            return any(self._makes(one, depth + 1) or self._returns_data(one) for one in tables.held(callee))
         default, node = value.function.defaults.get(value.name), value.function.annotations.get(value.name)
         scope = value.function.scope.parent
         if scope is None:
@@ -454,6 +478,11 @@ class Attributes:
         if default is not None and not held and self._makes(self.flow.here(default, scope), depth + 1):
             return True
         return node is not None and _annotates_class(self.context, node, scope)
+
+    def _returns_data(self, function: Bound) -> bool:
+        """Say whether a function of the project returns data."""
+        facts = function.value.facts if isinstance(function.value, Function) else None
+        return facts is not None and any(self.is_data(self.flow.here(given, facts.scope)) for given in facts.returns)
 
     def gives_data(self, value: Value, scope: Scope) -> bool:
         """Say whether a value is data, or a container of data."""
@@ -526,6 +555,8 @@ class Attributes:
 
     def holds_data(self, bound: Bound, depth: int = 0) -> bool:
         """Say whether a value is a list, tuple, dict or the like with data in it, at any depth."""
+        if self._lists_rows(bound):
+            return True
         found = self.flow.resolve(bound)
         key = (found, self.flow.assumptions.all)
         if key in self._holding:
@@ -543,8 +574,24 @@ class Attributes:
             del self._holding[key]
         return holds
 
+    def _lists_rows(self, bound: Bound) -> bool:
+        """Say whether a value is made by ``list(array)`` or ``tuple(array)``, which are taken for their argument."""
+        value = bound.value
+        if not isinstance(value, Call) or len(value.args) != 1 or self.flow.calls.callee_name(bound) not in _ROWS:
+            return False
+        return self.arrays.is_array(self.flow.with_value(bound, value.args[0]))
+
     def _looked_into(self, found: Bound, depth: int) -> bool:
         value = found.value
+        if isinstance(value, Item | Indexed) and isinstance(value.base, Call) and _place(value) == 0:
+            base = self.flow.with_value(found, value.base)
+            if self.flow.calls.callee_name(base) in _FLATTENING:
+                return any(self.holds_data(self.flow.with_value(base, a), depth + 1) for a in value.base.args[:1])
+        if isinstance(value, Sequence) and any(
+            isinstance(item, Star) and self.arrays.is_array(self.flow.with_value(found, item.value))
+            for item in value.items
+        ):
+            return True
         if self.context.kinds.of(found) & _HOLDERS:
             return True
         if isinstance(value, Unknown):
@@ -571,7 +618,26 @@ class Attributes:
         return any(self._is_or_holds(element, depth) for element in self.flow.containers.elements(found))
 
     def _is_or_holds(self, bound: Bound, depth: int) -> bool:
-        return self.is_data(bound) or self.holds_data(bound, depth + 1) or self._drawn(bound, depth)
+        if self.is_data(bound) or self.holds_data(bound, depth + 1) or self._drawn(bound, depth):
+            return True
+        return self._is_walked(self.flow.resolve(bound).value)
+
+    def _is_walked(self, value: Value) -> bool:
+        """Say whether a value is a node or Variable that comes with its path, or a layer of ``nnx.Sequential``."""
+        if isinstance(value, Round):
+            layers = value.base if isinstance(value.base, Attr) and value.base.name == "layers" else None
+            names = [
+                self.flow.calls.callee_name(source)
+                for source in (self.context.sources.originals(Bound(layers.base, value.frame)) if layers else ())
+            ]
+            return bool(names) and all(name == "flax.nnx.Sequential" for name in names)
+        if not isinstance(value, Indexed) or _place(value) != 1 or not isinstance(value.base, Round):
+            return False
+        walk = self.flow.resolve(Bound(value.base.base, value.base.frame))
+        if not isinstance(walk.value, Call):
+            return False
+        callee = self.flow.follow(walk, walk.value.callee).value
+        return self.flow.calls.callee_name(walk) in _WALKS or (isinstance(callee, Attr) and callee.name in _WALKING)
 
     def _drawn(self, bound: Bound, depth: int) -> bool:
         """Say whether a value is an element of a parameter annotated ``list[nnx.Module]`` that only a user gives."""
@@ -584,6 +650,10 @@ class Attributes:
     def _result(self, found: Bound, value: Call, depth: int) -> bool:
         """Follow the results of the project's functions, and look into what keeps its argument's elements."""
         name = self.flow.calls.callee_name(found)
+        if name == "flax.nnx.split" or _gives_several(name):
+            return True
+        if name == "builtins.dict.fromkeys":
+            return any(self._is_or_holds(self.flow.with_value(found, a), depth) for a in value.args[1:])
         if name in _COPYING:
             keywords = (v for k, v in value.keywords if k is not None and k != "key")
             if any(self._is_or_holds(self.flow.with_value(found, v), depth) for v in keywords):
@@ -600,6 +670,8 @@ class Attributes:
         if position is not None and position < len(value.args):  # a leaf of a state is a Variable, or was one
             given = self.flow.with_value(found, value.args[position])
             if self.context.kinds.only(given) in _HOLDERS:
+                return True
+            if name.endswith("leaves") and self.holds_data(given, depth + 1):
                 return True
             if position == 1 and self._gives(self.flow.with_value(found, value.args[0])):
                 display = isinstance(self.flow.resolve(given).value, Sequence | Mapping | Comprehension)
@@ -690,6 +762,8 @@ class Attributes:
                 return any(self._is_or_holds(result, depth) for result in made) or self._makes(arguments[0])
             kept = arguments[1:] if name == "builtins.filter" else arguments
             return depth <= _DEPTH and any(self._iterated(a, depth + 1) for a in kept)
+        if self.arrays.is_array(found):  # gives its rows
+            return True
         return any(self._is_or_holds(element, depth) for element in self.flow.containers.elements(found))
 
     def _argument(self, found: Bound, value: Param, depth: int) -> bool:
@@ -702,8 +776,11 @@ class Attributes:
         return node is not None and scope is not None and _annotates(self.context, node, scope)
 
     def _unknown(self, found: Bound, value: Unknown, depth: int) -> bool:
-        """Look into sums and repetitions of containers, and into ``*args``."""
+        """Look into sums and repetitions of containers, into ``*args``, and into what ``first, *rest =`` leaves."""
         node = value.node
+        if isinstance(node, ast.Starred):
+            module = self._module(found, node)
+            return module is not None and self.holds_data(self.flow.with_value(found, module[node]), depth + 1)
         function = found.frame.function if found.frame is not None else None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult | ast.BitOr):
             module = self._module(found, node)
@@ -739,6 +816,20 @@ class Attributes:
                     return True
         return False
 
+    def keyword_holds(self, bound: Bound) -> bool:
+        """Say whether a value is one of ``for name, value in named.items()``, and a caller gives containers of data."""
+        found = self.flow.resolve(bound)
+        value, function = found.value, found.frame.function if found.frame is not None else None
+        if not isinstance(value, Indexed) or not isinstance(value.index.value, Round) or function is None:
+            return False
+        if value.base not in function.scope.bindings.get(function.kwarg or "", ()):
+            return False
+        return any(
+            name is not None and name not in function.params and self.holds_data(self.flow.here(given, event.scope))
+            for event in self.flow.sites.callers(function)
+            for name, given in event.value.keywords
+        )
+
     def _variadic(self, function: FunctionFacts) -> bool:
         """Say whether data is passed to ``*args``, or its annotation names an NNX class."""
         if self._annotated(function, function.node.args.vararg):
@@ -751,6 +842,18 @@ class Attributes:
                 if self.holds_data(bound, 3) if isinstance(argument, Star) else self.is_data(bound):
                     return True
         return False
+
+
+def _gives_several(name: str) -> bool:
+    """Say whether a function gives several arrays, by its full name."""
+    home = next((home for home in ("jax.numpy.", "numpy.") if name.startswith(home)), "")
+    return name == "jax.lax.top_k" or (bool(home) and name.removeprefix(home) in _ARRAYS_OF)
+
+
+def _place(value: Item | Indexed) -> object:
+    """Return the constant that an index is; None for another one."""
+    index = value.index if isinstance(value, Item) else value.index.value
+    return index.value if isinstance(index, Const) else None
 
 
 def _named(node: ast.AST) -> TypeGuard[ast.expr]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -11,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.places import places
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Const, Sequence, Value
+from codemods.nnx.values import Call, Const, Sequence, Unknown, Value
 
 _OFF = frozenset({"jax.set_mesh", "jax.sharding.set_mesh", "jax.sharding.use_mesh", "flax.nnx.use_eager_sharding"})
 _KEYWORDS = frozenset({"sharding", "sharding_names", "out_sharding"})
@@ -69,10 +70,27 @@ def _names_axes(context: Context, event: CallEvent, value: Value | None) -> bool
     """Say whether an annotation names mesh axes without the mesh, which a NamedSharding brings along."""
     if value is None:
         return False
+    if isinstance(value, Unknown) and _starred(context, event, value):
+        return True
     found = context.flow.resolve(context.flow.here(value, event.scope))
     if isinstance(found.value, Sequence | Const):
         return True
     return any(_is_axes(context, one) for one in (found, *context.sources.of(found)))
+
+
+def _starred(context: Context, event: CallEvent, value: Unknown) -> bool:
+    """Say whether an annotation is the ``*axes`` of a function, and a call gives it some."""
+    function = event.scope.function
+    if function is None or function.vararg is None or value.node is not function.node:
+        return False
+    if not any(isinstance(one, ast.Name) and one.id == function.vararg for one in event.node.args):
+        return False
+    first = function.positional - (function.self_param is not None)
+    return any(
+        not (isinstance(one, Const) and one.value is None)
+        for caller in context.flow.sites.callers(function)
+        for one in caller.value.args[first:]
+    )
 
 
 def _is_axes(context: Context, found: Bound) -> bool:

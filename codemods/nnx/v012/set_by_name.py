@@ -26,6 +26,9 @@ def set_by_name(context: Context) -> Iterator[tuple[CallEvent, Fix | None]]:
             continue
         bound = context.flow.here(call.args[2], event.scope)
         sources = context.sources.of(bound)
+        if not _is_marked(context, event) and attributes.keyword_holds(bound):
+            yield event, None  # others of the keywords are no data
+            continue
         if _is_marked(context, event) or not attributes.holds_data(bound):
             continue
         sure = all(

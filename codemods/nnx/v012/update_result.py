@@ -1,4 +1,4 @@
-"""NNX618: branches that return what ``Optimizer.update`` returns."""
+"""NNX618: what ``Optimizer.update`` returns, as the result of a branch or in a condition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BRANCHING = {
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield calls whose branches differ since ``update`` returns the updates and no longer None."""
+    """Yield branches that differ since ``update`` returns the updates, and conditions that took its None for false."""
     if not context.options.crosses("0.12") or not any(b".update" in m.source.data for m in context.project.modules):
         return
     events = {event.value: event for event in context.project.calls()}
@@ -49,6 +49,42 @@ def check(context: Context) -> Iterator[Finding]:
                     fix,
                 )
             told |= set(updates)
+    for event, callee in _asked(context):
+        if event not in told:
+            yield finding(
+                "NNX618",
+                event.scope,
+                event.node,
+                "`update` returns the updates since Flax 0.12.7, so that this is no longer None",
+                "ask for something else, or put `(..., None)[1]` around it",
+                _fix({event: callee}),
+            )
+
+
+def _asked(context: Context) -> Iterator[tuple[CallEvent, Attr]]:
+    """Yield updates of optimizers whose result is a condition, as in ``optimizer.update(grads) or loss``."""
+    for event in context.bodies.named("update"):
+        callee = event.value.callee
+        if event.scope.module not in context.asked.modules or not event.used or not isinstance(callee, Attr):
+            continue
+        if not any(event.node in _conditions(node) for node in ast.walk(event.statement)):
+            continue
+        if context.kinds.of(context.flow.here(callee.base, event.scope)) == {Objects.OPTIMIZER}:
+            yield event, callee
+
+
+def _conditions(node: ast.AST) -> list[ast.expr]:
+    """Return the parts of a node of which it asks whether they are true, or None."""
+    if isinstance(node, ast.BoolOp):
+        return node.values[:-1]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return [node.operand]
+    if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+        return [node.test]
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        other = node.comparators[0]
+        return [node.left] if isinstance(other, ast.Constant) and other.value is None else []
+    return []
 
 
 class _Branching:
@@ -211,11 +247,12 @@ print(model(jnp.ones((1, 1))))
 RULE = Rule(
     code="NNX618",
     name="update-result",
-    summary="a branch returns what Optimizer.update returns",
+    summary="a branch returns what Optimizer.update returns, or a condition asks for it",
     why="""\
 `optimizer.update(...)` returned None up to Flax 0.12.6 and returns the updates since 0.12.7. In
 `nnx.cond(p, lambda m, o: o.update(m, grads), lambda m, o: None, m, o)` the branches then differ in type, and JAX raises
-"branch outputs must have the same pytree structure". The fix leaves the result out, which is the same on all versions.
+"branch outputs must have the same pytree structure". In `lambda m, g: optimizer.update(m, g) or loss(m)` the updates
+now stand for true. The fix leaves the result out, which is the same on all versions.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

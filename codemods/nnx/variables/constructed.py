@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.variables.references import VARIABLE_STATE
+from codemods.nnx.variables.references import VARIABLE_STATE, speaks
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -18,7 +18,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for module in context.asked.modules:
-        if b"VariableState" not in module.source.data:
+        if not speaks(context, module):
             continue
         for event in module.calls:
             if context.flow.calls.name(event) == VARIABLE_STATE:

@@ -13,6 +13,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.nodes import last_word
+from codemods.nnx.pytree.functions import tree_function
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Ref, Value
 from codemods.nnx.variables.leaves import Leaves
@@ -54,21 +55,98 @@ def check(context: Context) -> Iterator[Finding]:
                 "did not for the leaves of 0.10",
                 "use raw_value, which no hook sees",
             )
+    yield from _pure(context, hooked)
+    yield from _trained(context, hooked)
+
+
+def _pure(context: Context, hooked: dict[str, _Hooked]) -> Iterator[Finding]:
+    """Yield where the contents of a tree are taken as a plain dict."""
     for call in context.bodies.named("to_pure_dict"):
-        if call.scope.module not in context.asked.modules or not call.value.args:
+        if call.scope.module not in context.asked.modules:
             continue
-        if context.flow.calls.name(call) != "flax.nnx.to_pure_dict":
+        callee = call.value.callee
+        if call.value.args and context.flow.calls.name(call) == "flax.nnx.to_pure_dict":
+            tree = call.value.args[0]
+        elif isinstance(callee, Attr) and not call.value.args:
+            tree = callee.base
+        else:
             continue
-        names = _held(context, hooked, context.flow.here(call.value.args[0], call.scope))
-        through = sorted(name for name in names if "on_get_value" in hooked[name].hooks)
+        through = _read(context, hooked, context.flow.here(tree, call.scope))
         if through:
             yield finding(
                 RULE.code,
                 call.scope,
                 call.node,
-                f"since Flax 0.11 nnx.to_pure_dict runs `on_get_value` for `{through[0]}`, which it did not in 0.10",
+                f"since Flax 0.11 to_pure_dict runs `on_get_value` for `{through[0]}`, which it did not in 0.10",
                 "take the raw contents: jax.tree.map over the state does not run hooks",
             )
+
+
+def _read(context: Context, hooked: dict[str, _Hooked], tree: Bound) -> list[str]:
+    names = _held(context, hooked, tree)
+    return sorted(name for name in names if "on_get_value" in hooked[name].hooks)
+
+
+def _trained(context: Context, hooked: dict[str, _Hooked]) -> Iterator[Finding]:
+    """Yield optimizers whose state begins with what a hook makes of zeros."""
+    for call in context.bodies.named("Optimizer", "ModelAndOptimizer"):
+        if call.scope.module not in context.asked.modules or call.value.starred:
+            continue
+        given = [call.value.argument(place, word) for place, word in enumerate(("model", "tx", "wrt"))]
+        if context.flow.calls.name(call) not in _OPTIMIZERS or given[0] is None or given[1] is None:
+            continue
+        model, tx, wrt = (context.flow.resolve(context.flow.here(one, call.scope)) if one else None for one in given)
+        cls = context.flow.classes.class_of(model) if model is not None else None
+        if cls is None or tx is None or not _keeps_moments(context, tx):
+            continue
+        wanted = _identity(wrt.value) if wrt is not None else "flax.nnx.Param"
+        mine = _names(context, cls, set()) & hooked.keys()
+        moved = sorted(n for n in mine if wanted in hooked[n].classes and _moves_zero(hooked[n].classes))
+        if moved:
+            yield finding(
+                RULE.code,
+                call.scope,
+                call.node,
+                f"since Flax 0.11 the optimizer's state for `{moved[0]}` begins with what `on_get_value` makes of "
+                "zeros, so that it trains to other numbers",
+                "drop the hook, and call its function where the Variable is used",
+            )
+
+
+def _keeps_moments(context: Context, tx: Bound) -> bool:
+    """Say whether a transformation of optax begins with zeros for each parameter."""
+    if not isinstance(tx.value, Call):
+        return False
+    name = context.flow.calls.callee_name(tx)
+    if name == "optax.chain":
+        return any(_keeps_moments(context, context.flow.follow(tx, one)) for one in tx.value.args)
+    if name == "optax.sgd":
+        return tx.value.argument(1, "momentum") is not None
+    return name.startswith("optax.") and name.rpartition(".")[2] in _WITH_MOMENTS
+
+
+def _moves_zero(classes: set[object]) -> bool:
+    """Say whether the hook of a class gives something else for zero, by a function that does or by adding a number."""
+    for cls in classes:
+        method = cls.methods.get("on_get_value") if isinstance(cls, ClassFacts) else None
+        for node in ast.walk(method.node) if method is not None else ():
+            if isinstance(node, ast.Call) and last_word(node.func) in _FROM_ZERO:
+                return True
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+                sides = (node.left, node.right)
+                if any(isinstance(side, ast.Constant) and side.value for side in sides):
+                    return True
+    return False
+
+
+_OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
+_WITH_MOMENTS = frozenset(
+    {
+        "adabelief", "adam", "adamax", "adamw", "amsgrad", "lamb", "lion", "nadam", "nadamw", "radam", "rmsprop",
+        "scale_by_adam", "scale_by_lion", "trace", "yogi",
+    }
+)  # fmt: skip
+_FROM_ZERO = frozenset({"cos", "cosh", "exp", "exp2", "expit", "sigmoid", "softmax", "softplus"})
 
 
 def _is_variable(context: Context, cls: ClassFacts) -> bool:
@@ -213,8 +291,17 @@ def _in_tree(context: Context, leaf: Bound) -> bool:
         leaf = context.flow.resolve(context.flow.with_value(leaf, value.base))
         if context.kinds.only(leaf) in _TREES:
             return True
+        mapped = leaf.value if isinstance(leaf.value, Call) and len(leaf.value.args) > 1 else None
+        if mapped is not None and _maps(context.flow.calls.callee_name(leaf)):
+            return context.kinds.only(context.flow.with_value(leaf, mapped.args[1])) in _TREES
         value = leaf.value
     return False
+
+
+def _maps(name: str) -> bool:
+    """Say whether a function of JAX gives a tree like the one that it maps another function over."""
+    tree = tree_function(name)
+    return tree is not None and tree.maps
 
 
 def _held(context: Context, hooked: dict[str, _Hooked], tree: Bound) -> set[str]:
@@ -311,10 +398,10 @@ RULE = Rule(
     why="""\
 Up to Flax 0.10 the leaves of a state or a gradient were `nnx.VariableState`, whose `value` is the content itself. Since
 0.11 they are Variables, so that `on_get_value` runs where the value of a leaf is read, and `on_set_value` where it is
-written: other numbers, and no error. `nnx.to_pure_dict` reads in that way, too. `raw_value` of a leaf is the content
-as it is; `jax.tree.map` runs no hooks. The rule speaks of leaves by the names of attributes that hold such Variables
-only, and of loops over all leaves of an object that has one. In the same way an attribute of the Variable's class hides
-the metadata of that name, which the leaves of 0.10 gave.
+written: other numbers, and no error. `to_pure_dict` reads in that way, too, and so does an optimizer the zeros that its
+moments begin with. `raw_value` of a leaf is the content as it is; `jax.tree.map` runs no hooks. The rule speaks of
+leaves by the names of attributes that hold such Variables only, and of loops over all leaves of an object that has one.
+In the same way an attribute of the Variable's class hides the metadata of that name, which the leaves of 0.10 gave.
 """,
     kind=Kind.REQUIRED,
     safety=None,

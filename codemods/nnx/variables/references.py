@@ -12,6 +12,7 @@ from codemods.nnx.nodes import every
 from codemods.nnx.values import Attr, Call, Free, Ref
 
 VARIABLE_STATE = "flax.nnx.VariableState"
+_CLASS = Ref(VARIABLE_STATE)
 
 
 class Test(NamedTuple):
@@ -28,6 +29,27 @@ class Test(NamedTuple):
     scope: Scope
     subject: str
     classes: tuple[str, ...]
+
+
+def speaks(context: Context, module: ModuleFacts) -> bool:
+    """Say whether a module may name the class, be it by another name that a module of the project gives to it."""
+    source = module.source
+    return b"VariableState" in source.data or any(source.mentions(name) for name in context.shared(_other_names))
+
+
+def _other_names(context: Context) -> tuple[bytes, ...]:
+    """Return the names that modules of the project bind to the class: ``Leaf = nnx.VariableState``."""
+    flow, found = context.flow, set[str]()
+    for module in context.project.modules:
+        if b"VariableState" not in module.source.data:
+            continue
+        for name, values in module.scope.bindings.items():
+            if name != "VariableState" and any(
+                isinstance(value, Attr | Free) and flow.resolve(flow.here(value, module.scope)).value == _CLASS
+                for value in values
+            ):
+                found.add(name)
+    return tuple(name.encode() for name in sorted(found))
 
 
 def references(context: Context, module: ModuleFacts) -> Iterator[tuple[ast.Name | ast.Attribute, Scope]]:

@@ -24,6 +24,7 @@ def check_to_variable(context: Context) -> Iterator[Finding]:
             event.value.args
             or event.value.keywords
             or (cls is not None and context.flow.classes.method(cls, "to_variable"))
+            or _asked_before(context, event)
         ):
             continue
         assert isinstance(event.node.func, ast.Attribute)
@@ -64,6 +65,20 @@ def check_state(context: Context) -> Iterator[Finding]:
             f"write {source.text(func.value)}(...)",
             Fix(((source.path, Edit(start, end, b"")),)) if kept else None,
         )
+
+
+def _asked_before(context: Context, event: CallEvent) -> bool:
+    """Say whether code asks whether there is such a method, as what runs on several releases does."""
+    assert isinstance(event.node.func, ast.Attribute)
+    name, base = event.node.func.attr, ast.dump(event.node.func.value)
+    return any(
+        len(call.node.args) > 1
+        and isinstance(call.node.args[1], ast.Constant)
+        and call.node.args[1].value == name
+        and call.scope is event.scope
+        and ast.dump(call.node.args[0]) == base
+        for call in context.bodies.named("hasattr", "getattr")
+    )
 
 
 def _methods(context: Context, name: str) -> Iterator[tuple[CallEvent, Attr]]:

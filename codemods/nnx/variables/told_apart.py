@@ -18,12 +18,12 @@ from codemods.nnx.state.lines import line
 from codemods.nnx.values import Attr, Const, Ref
 from codemods.nnx.variables.leaves import Leaves
 from codemods.nnx.variables.mixed import mixed
-from codemods.nnx.variables.references import VARIABLE_STATE, Test, tests, type_compared
+from codemods.nnx.variables.references import VARIABLE_STATE, Test, speaks, tests, type_compared
 
 
 def told_apart(context: Context, module: ModuleFacts) -> Iterator[tuple[Test, Test]]:
     """Yield pairs of tests of one object, one for ``VariableState`` and one for a Variable class, in their order."""
-    if b"VariableState" not in module.source.data:
+    if not speaks(context, module):
         return
     groups: dict[tuple[Scope, str], list[Test]] = {}
     for test in tests(context, module):
@@ -39,7 +39,7 @@ def told_apart(context: Context, module: ModuleFacts) -> Iterator[tuple[Test, Te
 
 def live_tests(context: Context, module: ModuleFacts) -> Iterator[Test]:
     """Yield the tests for ``VariableState`` of what is a Variable of a module: false up to 0.10, and true since."""
-    if b"VariableState" not in module.source.data:
+    if not speaks(context, module):
         return
     leaves = Leaves(context)
     for test in tests(context, module):

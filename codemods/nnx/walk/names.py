@@ -48,6 +48,14 @@ class Names:
             if self.loops or not _empty(self.env.get(name)):
                 scope.rebound.add(name)
             scope.bindings.setdefault(name, []).append(value)
+        self._hold(name, value)
+
+    def forget(self, name: str, value: Value) -> None:
+        """Let a deleted name stand for nothing known; functions that use it may have been called before."""
+        if name in self.env:
+            self._hold(name, value)
+
+    def _hold(self, name: str, value: Value) -> None:
         if self.shared:
             self.env = dict(self.env)
             self.shared = False

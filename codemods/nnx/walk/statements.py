@@ -70,6 +70,7 @@ class Statements(Blocks):
                 self.attribute_event(target, self.value(target.value), "del")
             elif isinstance(target, ast.Name):
                 self.facts.values[target] = self.name(target.id)
+                self.forget(target.id, Unknown(target))
             elif isinstance(target, ast.Subscript):
                 self.value(target.slice)
                 base = self.value(target.value)

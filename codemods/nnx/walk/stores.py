@@ -62,6 +62,7 @@ class Stores(Names):
             if index < starred:
                 self.store(target, element_at(value, index, len(targets)) or Item(value, Const(index)))
             elif index == starred:
+                self.facts.values[target] = _between(value, target, index, len(targets) - index - 1)
                 self.store(target, Unknown(target))
             else:
                 self.store(target, Item(value, Const(index - len(targets))))
@@ -127,3 +128,10 @@ class Stores(Names):
                 if callee.name == "keys":
                     return key
         return Each(iterated, loop)
+
+
+def _between(whole: Value, target: ast.expr, before: int, after: int) -> Value:
+    """Return the items of a display that a starred target takes; of anything else the whole."""
+    if not isinstance(whole, Sequence):
+        return whole
+    return Sequence(target, whole.items[before : len(whole.items) - after])

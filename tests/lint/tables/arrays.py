@@ -406,6 +406,17 @@ def run():
             "    jax.lax.cond(n > 0, lambda n: jax.pure_callback(host, None, n), lambda n: None, n)  # NNX842\n"
             "    return v\n",
             "def host(value):\n    print(value)\ndef told(v):\n    return jax.pure_callback(host, (), v)  # NNX842\n",
+            """\
+def loss_fn(net, v):
+    return jnp.mean(net(v) ** 2)
+def adapt(net, v, steps):
+    params = nnx.state(net, nnx.Param)
+    for _ in range(steps):
+        grads = nnx.grad(loss_fn)(net, v)
+        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)  # NNX842
+    return loss_fn(net, v)
+loss = adapt(model, x, 3)
+""",
         ),
         clean=(
             """\
@@ -507,6 +518,28 @@ def save(state):
     state.replace(metadata=metadata)
     return state
 y = save(State({}))
+""",
+            """\
+def loss_fn(net, v):
+    return jnp.mean(net(v) ** 2)
+def adapt(net, v, steps):
+    params = nnx.state(net, nnx.Param)
+    for _ in range(steps):
+        grads = nnx.grad(loss_fn)(net, v)
+        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+        nnx.update(net, params)
+    return loss_fn(net, v)
+loss = adapt(model, x, 3)
+""",
+            """\
+def loss_fn(net, v):
+    return jnp.mean(net(v) ** 2)
+def averaged(net, nets):
+    total = nnx.state(net, nnx.Param)
+    for other in nets:
+        total = jax.tree.map(jnp.add, total, nnx.state(other, nnx.Param))
+    return total
+total = averaged(model, [nnx.clone(model)])
 """,
         ),
     ),
@@ -898,6 +931,17 @@ class Net(nnx.Module):
     "NNX847": Cases(
         bad=(
             """\
+SIZE, PART = 10, 4
+def put(buffer, place, rows):
+    buffer = jax.lax.dynamic_update_slice(buffer, rows, (place, 0))  # NNX847
+    return buffer, (place + PART) % SIZE
+""",
+            """\
+def put(state, rows):
+    data = jax.lax.dynamic_update_slice_in_dim(state["data"], rows, state["place"], axis=0)  # NNX847
+    return {"data": data, "place": (3 + state["place"]) % 8}
+""",
+            """\
 KINDS = 2
 def up(v): return v + 1
 def down(v): return v - 1
@@ -1118,8 +1162,41 @@ def run(bag, ids):
     return bag.add(ids, 1.0)
 y = run(Bag(4), np.append([0, 1], -np.ones(3, np.int32)))
 """,
+            """\
+ROWS, MASK = 16, 16
+class Lm(nnx.Module):
+    def __init__(self, rows, rngs):
+        self.embed = nnx.Embed(rows, 4, rngs=rngs)
+    def __call__(self, ids):
+        return self.embed(ids)  # NNX847
+def corrupt(ids, drop):
+    return jnp.where(drop, MASK, ids)
+def loss(net, ids, drop):
+    return net(corrupt(ids, drop)).sum()
+ids = jnp.arange(4)
+y = loss(Lm(ROWS, nnx.Rngs(0)), ids, ids > 1)
+""",
+            """\
+table = nnx.Embed(10, 4, rngs=nnx.Rngs(0))
+y = table(jnp.full((3,), 10))  # NNX847
+z = table(jax.random.randint(key, (3,), 0, 12))  # NNX847
+w = table(jnp.zeros((3,), jnp.int32).at[0].set(11))  # NNX847
+""",
         ),
         clean=(
+            """\
+SIZE, PART = 12, 4
+def put(buffer, place, rows):
+    buffer = jax.lax.dynamic_update_slice(buffer, rows, (place, 0))
+    return buffer, (place + PART) % SIZE
+assert put(jnp.zeros((12, 1)), 8, jnp.ones((4, 1)))[1] == 0
+""",
+            """\
+def put(buffer, place, row, size):
+    buffer = jax.lax.dynamic_update_slice_in_dim(buffer, row[None], place, axis=0)
+    return buffer, (place + 1) % 10
+assert put(jnp.zeros((10, 1)), 9, jnp.ones(1), 10)[1] == 0
+""",
             """\
 KINDS = 2
 def up(v): return v + 1
@@ -1429,6 +1506,35 @@ z = jnp.zeros(3).at[3].get(mode="clip")
 rows = jnp.zeros((3,))
 y = rows.at[5].set(1.0, mode="drop")
 z = rows.at[3].get(fill_value=0.0, mode="fill")
+""",
+            """\
+ROWS, MASK = 16, 16
+class Lm(nnx.Module):
+    def __init__(self, rows, rngs):
+        self.embed = nnx.Embed(rows, 4, rngs=rngs)
+    def __call__(self, ids):
+        return self.embed(ids)
+def corrupt(ids, drop):
+    return jnp.where(drop, MASK, ids)
+def loss(net, ids, drop):
+    return net(corrupt(ids, drop)).sum()
+ids = jnp.arange(4)
+y = loss(Lm(ROWS + 1, nnx.Rngs(0)), ids, ids > 1)
+""",
+            """\
+table = nnx.Embed(10, 4, rngs=nnx.Rngs(0))
+y = table(jnp.full((3,), 9))
+z = table(jax.random.randint(key, (3,), 0, 10))
+w = table(jnp.zeros((3,), jnp.int32).at[0].set(9))
+ids = jnp.where(jnp.arange(3) > 1, 10, jnp.arange(3))
+v = jnp.where(ids[:, None] == 10, 0.0, table(ids))
+""",
+            """\
+def padded(table, ids):
+    rows = table(jnp.pad(ids, (0, 2), constant_values=10))
+    return jnp.nan_to_num(rows)
+y = padded(nnx.Embed(10, 4, rngs=nnx.Rngs(0)), jnp.arange(3))
+u = nnx.Embed(10, 4, rngs=nnx.Rngs(1))(jnp.arange(10))
 """,
         ),
     ),

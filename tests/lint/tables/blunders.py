@@ -320,6 +320,22 @@ def attention(q, k, v, heads):
         ),
         clean=(
             """\
+def relative_shift(scores):
+    b, h, q, k = scores.shape
+    scores = jnp.pad(scores, ((0, 0), (0, 0), (0, 0), (1, 0)))
+    b, h, q, k = scores.shape
+    return scores.reshape(b, h, k, q)[:, :, 1:].reshape(b, h, q, k - 1)
+print(relative_shift(jnp.ones((1, 2, 3, 4))).shape)
+""",
+            """\
+def relative_shift(scores, memory):
+    length, total = scores.shape
+    scores = jnp.reshape(scores, [total, length])
+    scores = jax.lax.slice(scores, (1, 0), scores.shape)
+    return jnp.reshape(scores, [length, total - 1])[:, :memory]
+print(relative_shift(jnp.ones((2, 5)), 3).shape)
+""",
+            """\
 def split(y, w, n_heads):
     batch, length, width = y.shape
     return (y @ w).reshape(batch, length, n_heads, width // n_heads).transpose(0, 2, 1, 3)
@@ -813,6 +829,11 @@ def chosen(q, actions):
             "print(chances(jnp.ones((4, 4))), unit(jnp.ones((4, 4))))\n",
         ),
         clean=(
+            """\
+def shares(hidden, weights):  # of tensors of PyTorch
+    summed = (hidden * weights).sum(axis=1)
+    return summed / summed.sum(axis=1, keepdim=True)
+""",
             "def normalize(x):\n    return x - x.mean(axis=1, keepdims=True)\n",
             "def normalize(x):\n    return (x - x.mean(axis=0)) / x.std(axis=0)\n",
             "def normalize(x):\n    return x - x.mean(axis=1)[:, None]\n",

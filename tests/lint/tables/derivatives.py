@@ -74,6 +74,19 @@ CASES: dict[str, Cases] = {
             "    return first, jax.lax.scan(late, (x0, v0), None, length=3)\n",
         ),
         clean=(
+            """\
+def orbit(init_state, steps):
+    def body(state, i):
+        state = jax.lax.cond(
+            i != 0,
+            lambda _: state * 2.0,
+            lambda _: init_state,
+            operand=None,
+        )
+        return state, state.sum()
+    return jax.lax.scan(body, init_state, jnp.arange(steps))
+print(orbit(x, 3))
+""",
             "def near(f, x0):\n    def body(i, v):\n        return v - 0.1 * (jax.grad(f)(v) + 0.5 * (v - x0))\n"
             "    return jax.lax.fori_loop(0, 3, body, x0)\nprint(near(jnp.sum, x))\n",
             "def reduced(f, w0, rows):\n    def step(w, row):\n"

@@ -631,6 +631,27 @@ print(loss_fn(jnp.eye(3), collate([[1, 2], [0]], 3)))
     ),
     "NNX943": Cases(
         bad=(
+            """\
+def u(params, x, t):
+    return jnp.tanh(params["w"] * x + t).sum()
+def residual(params, x, t):
+    u_t = jax.grad(u, argnums=1)(params, x, t)  # NNX943
+    u_x = jax.grad(u, argnums=1)(params, x, t)
+    return u_t + u_x
+""",
+            """\
+def net(params, x, y):
+    return jnp.tanh(params * x + y)
+def laplace(params, x, y):
+    u_xx = jax.grad(jax.grad(net, 1), 1)(params, x, y)
+    u_yy = jax.grad(jax.grad(net, 2), 1)(params, x, y)  # NNX943
+    return u_xx + u_yy
+""",
+            """\
+def f(x, t):
+    return x * t
+df_dx = jax.grad(f, argnums=1)  # NNX943
+""",
             _marked(_RESIDUAL, _GRAD, "NNX943"),
             """\
 u = lambda theta, x: jnp.sum(theta * x)
@@ -670,6 +691,27 @@ def make(u):
 """,
         ),
         clean=(
+            """\
+def u(params, x, t):
+    return jnp.tanh(params["w"] * x + t).sum()
+def residual(params, x, t):
+    u_t = jax.grad(u, argnums=2)(params, x, t)
+    u_xx = jax.grad(jax.grad(u, argnums=1), argnums=1)(params, x, t)
+    return u_t - u_xx
+assert residual({"w": 1.0}, 0.5, 0.5).shape == ()
+""",
+            """\
+def f(x, t):
+    return x * t
+df_dt = jax.grad(f, argnums=1)
+assert df_dt(2.0, 3.0) == 2.0
+""",
+            """\
+def force(m, x, v):
+    return m * x * v
+x_v = jax.grad(force, argnums=1)(1.0, 2.0, 3.0)
+assert x_v == 3.0
+""",
             _RESIDUAL.replace("jax.grad(u)", "jax.grad(u, argnums=1)"),
             _RESIDUAL.replace("jax.grad(u)", "jax.grad(u, 1)"),
             _RESIDUAL.replace("du_dt", "du_dparams"),

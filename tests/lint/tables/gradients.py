@@ -258,6 +258,17 @@ def step(p, x):
         ),
         clean=(
             """\
+class Search:
+    def __init__(self, fun, value_and_grad=False):
+        if value_and_grad:
+            self.both = fun
+        else:
+            self.both = jax.value_and_grad(fun)
+def pair(v):
+    return v.sum(), jnp.ones(3)
+print(Search(pair, value_and_grad=True).both(x))
+""",
+            """\
 def elbo(params, v):
     return (params * v).sum(), (params, v)
 def step(params, v):
@@ -693,6 +704,23 @@ both = jax.value_and_grad(pinball)
             "spin = Spin()\nstep = jax.jit(jax.value_and_grad(lambda t: spin.energy(t)))  # NNX853\n",
         ),
         clean=(
+            """\
+class Model:
+    def constrained(self, u):
+        return {"params": u}
+    def log_density(self, data, u):
+        params, jacobian = self.constrained(u)
+        return jacobian + self.likelihood(data, params)
+    def likelihood(self, data, params):
+        raise NotImplementedError
+class Line(Model):
+    def constrained(self, u):
+        return {"slope": u[0], "scale": jnp.exp(u[1])}, u[1]
+    def likelihood(self, data, params):
+        return -jnp.sum((data - params["slope"]) ** 2 / params["scale"])
+line = Line()
+print(jax.value_and_grad(line.log_density, argnums=1)(jnp.ones(3), jnp.ones(2)))
+""",
             """\
 def squared(predicted, y):
     return (predicted - y) ** 2

@@ -662,6 +662,25 @@ for batch in Data(np.ones((4, 192))).batches(2):
             "class C(nnx.Module):\n    def __init__(self, n, rngs):\n        self.a = nnx.Linear(3, n, rngs=rngs)\n"
             "        self.norm = nnx.LayerNorm(4, rngs=rngs)\n    def __call__(self, x):\n"
             "        return self.norm(self.a(x))  # NNX722\nprint(C(8, nnx.Rngs(7)))\n",
+            """\
+class Net(nnx.Module):
+    def __init__(self, hidden, rngs):
+        one, two = nnx.GRUCell(3, hidden, rngs=rngs), nnx.GRUCell(3, hidden, rngs=rngs)
+        self.both = nnx.Bidirectional(nnx.RNN(nnx.GRUCell(3, hidden, rngs=rngs)), nnx.RNN(two))
+        self.rnn = nnx.RNN(nnx.LSTMCell(5, hidden, rngs=rngs))
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=False, rngs=rngs)
+        self.text = nnx.Linear(3, 6, rngs=rngs)
+        self.wide = nnx.Linear(3, 8, rngs=rngs)
+        self.out = nnx.Linear(hidden, 2, rngs=rngs)
+        self.first = nnx.RNN(one)
+    def __call__(self, v):
+        return self.out(self.both(v))  # NNX722
+    def attended(self, v):
+        return self.attn(self.wide(v), self.text(v))  # NNX722
+    def recurrent(self, v):
+        return self.rnn(self.text(v))  # NNX722
+net = Net(4, nnx.Rngs(0))
+""",
         ),
         clean=(
             """\
@@ -748,6 +767,33 @@ for batch in Data(np.ones((4, 192))).batches(2):
             _PAIR.format(up="3, 8", down="16, 2")
             + "        h = self.up(x)\n        for _ in range(2):\n            h = jnp.tile(h, 2)\n"
             "        return self.down(h[..., :16])\n",
+            """\
+class Net(nnx.Module):
+    def __init__(self, hidden, rngs):
+        one, two = nnx.GRUCell(3, hidden, rngs=rngs), nnx.GRUCell(3, hidden, rngs=rngs)
+        self.both = nnx.Bidirectional(nnx.RNN(one), nnx.RNN(two))
+        self.mean = nnx.Bidirectional(nnx.RNN(one), nnx.RNN(two), merge_fn=lambda a, b: (a + b) / 2)
+        self.rnn = nnx.RNN(nnx.LSTMCell(6, hidden, rngs=rngs))
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, in_kv_features=6, decode=False, rngs=rngs)
+        self.text = nnx.Linear(3, 6, rngs=rngs)
+        self.wide = nnx.Linear(3, 8, rngs=rngs)
+        self.out = nnx.Linear(2 * hidden, 2, rngs=rngs)
+        self.few = nnx.Linear(hidden, 2, rngs=rngs)
+    def __call__(self, v):
+        both = self.out(self.both(v)) + self.few(self.mean(v)) + self.few(self.rnn(self.text(v)))
+        return both, self.attn(self.wide(v), self.text(v))
+print(Net(4, nnx.Rngs(0))(jnp.ones((2, 5, 3)))[1].shape)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, out_features=4, decode=False, rngs=rngs)
+        self.wide = nnx.Linear(3, 8, rngs=rngs)
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.out(self.attn(self.wide(v)))
+print(Net(nnx.Rngs(0))(jnp.ones((2, 5, 3))).shape)
+""",
         ),
     ),
     "NNX723": Cases(
@@ -1517,6 +1563,16 @@ print(largest({"a": x, "b": None}))
     "NNX996": Cases(
         bad=(
             """\
+from jax.sharding import PartitionSpec as P
+def local(w, rows):
+    errors = (rows @ w) ** 2
+    return errors.mean()
+def loss(w, rows):
+    return jax.lax.psum(local(w, rows), "rows")  # NNX996
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("rows",))
+total = jax.shard_map(loss, mesh=mesh, in_specs=(P(), P("rows")), out_specs=P())
+""",
+            """\
 @partial(jax.pmap, axis_name="d")
 def centred(x):
     mean = jax.lax.psum(jnp.mean(x, axis=0), "d")  # NNX996
@@ -1545,6 +1601,17 @@ print(centred(jnp.ones((1, 4, 3))))
             'each = jax.pmap(step, axis_name="dp")\n',
         ),
         clean=(
+            """\
+from jax.sharding import PartitionSpec as P
+def local(w, rows):
+    errors = (rows @ w) ** 2
+    return errors.sum()
+def loss(w, rows):
+    return jax.lax.psum(local(w, rows), "rows")
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("rows",))
+total = jax.shard_map(loss, mesh=mesh, in_specs=(P(), P("rows")), out_specs=P())
+assert total(x, jnp.ones((2, 3))) == 18
+""",
             """\
 @partial(jax.pmap, axis_name="d")
 def centred(x):

@@ -118,6 +118,78 @@ def make(lr, weight_decay):
     return optax.chain(optax.clip_by_global_norm(1.0), optax.lion(lr, weight_decay))  # NNX874
 """,
             "tx = optax.adam(optax.cosine_decay_schedule(1e-3, 100), 0.01)  # NNX874\n",
+            """\
+class Causal(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=4, decode=False, rngs=rngs)
+    def __call__(self, h):
+        return self.attn(h, mask=nnx.make_causal_mask(h))  # NNX874
+class Padded(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=4, decode=False, rngs=rngs)
+    def __call__(self, h, keep):
+        return self.attn(h, mask=keep)  # NNX874
+class Lm(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(9, 4, rngs=rngs)
+        self.causal = Causal(rngs)
+        self.padded = Padded(rngs)
+    def __call__(self, ids):
+        keep = jnp.not_equal(ids, 0)
+        return self.padded(self.causal(self.embed(ids)), keep)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, width, rngs):
+        self.norm = nnx.GroupNorm(width, rngs=rngs)  # NNX874
+        self.attn = nnx.MultiHeadAttention(num_heads=3, in_features=width, decode=False, rngs=rngs)  # NNX874
+    def __call__(self, v):
+        return self.attn(self.norm(v))
+class Net(nnx.Module):
+    def __init__(self, base, rngs):
+        self.one = Block(base, rngs)
+        self.two = Block(2 * base, rngs)
+    def __call__(self, v):
+        return self.one(v)
+net = Net(40, nnx.Rngs(0))
+""",
+            """\
+def conv_block(din, dout, rngs):
+    return nnx.Sequential(nnx.Conv(din, dout, kernel_size=3, rngs=rngs), nnx.relu)
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.one = conv_block(3, 4, rngs)
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+    def pool(self, v):
+        return nnx.max_pool(v, (2, 2))  # NNX874
+    def __call__(self, images):
+        v = self.pool(self.one(images))  # NNX874
+        return self.out(self.pool(v).mean(axis=(1, 2)))
+y = Net(nnx.Rngs(0))(jax.random.normal(key, (1, 9, 9, 3)))
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.GRUCell(3, 5, rngs=rngs)
+        self.rnn = nnx.RNN(self.cell)
+    def __call__(self, v, rngs):
+        carry = self.cell.initialize_carry(v.shape, rngs)  # NNX874
+        for t in range(4):
+            carry, y = self.cell(carry, v[:, t])
+        return y
+    def whole(self, v, rngs):
+        return self.rnn(v, initial_carry=self.cell.initialize_carry(v.shape, rngs))  # NNX874
+    def scanned(self, v, rngs):
+        carry = self.cell.initialize_carry(v.shape, rngs)  # NNX874
+        return jax.lax.scan(lambda c, u: self.cell(c, u), carry, jnp.swapaxes(v, 0, 1))
+""",
+            """\
+class Separable(nnx.Module):
+    def __init__(self, din, dout, keep_prob, rngs):
+        self.depth = nnx.Conv(din, dout, (3, 3), feature_group_count=din, rngs=rngs)  # NNX874
+        self.drop = nnx.Dropout(keep_prob, rngs=rngs)  # NNX874
+net = Separable(24, 32, 0.9, nnx.Rngs(0))
+""",
         ),
         clean=(
             # averages over two gradients, over none, and by their names
@@ -245,6 +317,93 @@ print(np.random.normal(0, 1))
             "v = [jax.random.normal(k) for k in jax.random.split(key, 3)]\n",
             "w = jnp.ones(3) / 3\ni = jax.random.choice(key, 3, (2,), False, w)\n",
             "def draw(again):\n    return jax.random.choice(key, 3, (2,), again)\n",
+            """\
+class Causal(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=4, decode=False, rngs=rngs)
+    def __call__(self, h, ids, keep):
+        mask = nnx.combine_masks(nnx.make_causal_mask(ids), nnx.make_causal_mask(h[..., 0]), keep)
+        return self.attn(h, mask=mask)
+class Lm(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(9, 4, rngs=rngs)
+        self.causal = Causal(rngs)
+    def __call__(self, ids):
+        keep = ids != 0
+        return self.causal(self.embed(ids), ids, nnx.make_attention_mask(keep, keep))
+print(Lm(nnx.Rngs(0))(jnp.array([[1, 2, 0]])).shape)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, width, groups, rngs):
+        self.norm = nnx.GroupNorm(width, num_groups=width // 4, rngs=rngs)
+        self.few = nnx.GroupNorm(width, num_groups=groups, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=width // 8, in_features=width, decode=False, rngs=rngs)
+        if width % 32 == 0:
+            self.many = nnx.GroupNorm(width, rngs=rngs)
+class Net(nnx.Module):
+    def __init__(self, base, rngs):
+        self.one = Block(base, 5, rngs)
+        self.two = Block(2 * base, 16, rngs)
+net = Net(40, nnx.Rngs(0))
+""",
+            """\
+def conv_block(din, dout, rngs):
+    return nnx.Sequential(nnx.Conv(din, dout, kernel_size=3, rngs=rngs), nnx.relu)
+class Signals(nnx.Module):
+    def __init__(self, rngs):
+        self.one = conv_block(3, 4, rngs)
+        self.two = nnx.Sequential(nnx.Conv(4, 4, kernel_size=(3, 3), rngs=rngs), nnx.relu)
+    def pool(self, v):
+        return nnx.max_pool(v, (2,), strides=(2,))
+    def __call__(self, v):
+        v = self.pool(self.pool(self.one(v)))
+        return self.two(v[:, None])
+print(Signals(nnx.Rngs(0))(jax.random.normal(key, (1, 9, 3))).shape)
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.GRUCell(3, 5, rngs=rngs)
+        self.rnn = nnx.RNN(self.cell)
+    def __call__(self, v, rngs):
+        carry = self.cell.initialize_carry(v[:, 0].shape, rngs)
+        for t in range(4):
+            carry, y = self.cell(carry, v[:, t])
+        return y
+    def frames(self, v, rngs):
+        carry = self.cell.initialize_carry(v.shape, rngs)
+        for _ in range(2):
+            carry, y = self.cell(carry, v)
+        return y
+    def whole(self, v, rngs):
+        return self.rnn(v, initial_carry=self.cell.initialize_carry(v[:, 0].shape, rngs))
+net = Encoder(nnx.Rngs(0))
+v = jnp.ones((2, 4, 3))
+print(net(v, nnx.Rngs(1)).shape, net.frames(v, nnx.Rngs(1)).shape, net.whole(v, nnx.Rngs(1)).shape)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.conv = nnx.Conv(3, 4, kernel_size=(3, 3), rngs=rngs)
+    def peak(self, v):
+        return nnx.max_pool(v, (3, 3))
+    def pool(self, v):
+        return nnx.max_pool(v, (2, 2), padding="SAME")
+    def __call__(self, v):
+        return self.pool(self.pool(self.peak(self.peak(self.conv(v)))))
+print(Net(nnx.Rngs(0))(jax.random.normal(key, (1, 9, 9, 3))).shape)
+""",
+            """\
+class Separable(nnx.Module):
+    def __init__(self, din, dout, keep_prob, rngs):
+        self.depth = nnx.Conv(din, 2 * din, (3, 3), feature_group_count=din, rngs=rngs)
+        self.point = nnx.Conv(din, dout, (1, 1), feature_group_count=8, rngs=rngs)
+        self.drop = nnx.Dropout(1 - keep_prob, rngs=rngs)
+        self.few = nnx.Dropout(rate=KEEP, rngs=rngs)
+KEEP = 0.1
+net = Separable(24, 32, 0.9, nnx.Rngs(0))
+""",
         ),
     ),
     "NNX875": Cases(
@@ -259,6 +418,16 @@ print(np.random.normal(0, 1))
             "        return x + jax.random.normal(self.make_rng('noise'), x.shape)  # NNX875\n",
             "class Late(nnx.Module):\n    def setup(self):  # NNX875\n        self.w = nnx.Param(jnp.ones(3))\n"
             "    def __call__(self, x):\n        return self.w * x\n",
+            """\
+class Projector(nnx.Module):
+    def __init__(self, din, rngs):
+        self.din, self.rngs = din, rngs
+    def setup(self):  # NNX875
+        self.fc = nnx.Linear(self.din, 4, rngs=self.rngs)
+    def __call__(self, v):
+        return self.fc(v)
+net = Projector(3, nnx.Rngs(0))
+""",
         ),
         clean=(
             "class Late(nnx.Module):\n    def __init__(self):\n        self.setup()\n    def setup(self):\n"
@@ -271,6 +440,39 @@ print(np.random.normal(0, 1))
             "    def __call__(self, x):\n        return self.apply(x)\nprint(Holder(jnp.sin)(x))\n",
             "from flax import linen as nn\nlayer = nn.Dense(3)\n"
             "variables = layer.init(key, x)\ny = layer.apply(variables, x)\n",
+            """\
+class Projector(nnx.Module):
+    def __init__(self, din, rngs):
+        self.din, self.rngs = din, rngs
+        self.setup()
+    def setup(self):
+        self.fc = nnx.Linear(self.din, 4, rngs=self.rngs)
+    def __call__(self, v):
+        return self.fc(v)
+print(Projector(3, nnx.Rngs(0))(x))
+""",
+            """\
+class Projector(nnx.Module):
+    def __init__(self, din, rngs):
+        self.fc = nnx.Linear(din, 4, rngs=rngs)
+    def setup(self):
+        self.fc = nnx.Linear(3, 2, rngs=nnx.Rngs(1))
+    def __call__(self, v):
+        return self.fc(v)
+print(Projector(3, nnx.Rngs(0))(x))
+""",
+            """\
+class Base(nnx.Module):
+    def __init__(self, din, rngs):
+        self.din, self.rngs = din, rngs
+        getattr(self, "setup")()
+class Projector(Base):
+    def setup(self):
+        self.fc = nnx.Linear(self.din, 4, rngs=self.rngs)
+    def __call__(self, v):
+        return self.fc(v)
+print(Projector(3, nnx.Rngs(0))(x))
+""",
         ),
     ),
     "NNX876": Cases(

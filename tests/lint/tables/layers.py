@@ -691,6 +691,17 @@ class Decoder(nnx.Module):
         return jnp.stack(found)
 print(Decoder(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.zeros((1, 4)), jnp.zeros((1, 4))).shape)
 """,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 5, rngs=rngs), time_major=True)
+        self.other = nnx.RNN(nnx.GRUCell(3, 5, rngs=rngs))
+    def __call__(self, v):
+        return self.rnn(v)[:, -1]  # NNX713
+    def told(self, v):
+        states = self.other(v, time_major=True)
+        return states[:, -1, :]  # NNX713
+""",
         ),
         clean=(
             """\
@@ -841,6 +852,21 @@ decoder = nnx.RNN(nnx.LSTMCell(3, 3, rngs=nnx.Rngs(1)))
 a, b = encoder(jnp.ones((2, 5, 3)), return_carry=True)
 print(decoder(b, initial_carry=a)[:, -1])
 """,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 5, rngs=rngs), time_major=True)
+        self.other = nnx.RNN(nnx.GRUCell(3, 5, rngs=rngs))
+    def __call__(self, v):
+        return self.rnn(jnp.swapaxes(v, 0, 1))[-1]
+    def back(self, v):
+        return jnp.swapaxes(self.rnn(jnp.swapaxes(v, 0, 1)), 0, 1)[:, -1]
+    def told(self, v):
+        return self.rnn(v, time_major=False)[:, -1] + self.other(v)[:, -1]
+net = Net(nnx.Rngs(0))
+v = jnp.ones((2, 4, 3))
+y = net(v) + net.back(v) + net.told(v)
+""",
         ),
     ),
     "NNX714": Cases(
@@ -942,6 +968,24 @@ def saved(state, folder="ckpts"):
             "import shutil\nimport orbax.checkpoint as ocp\ndef moved(path, other):\n"
             "    saver = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler())\n"
             "    saver.save(path, nnx.state(model))\n    shutil.copytree(path, other)  # NNX716\n",
+            """\
+import tempfile
+import orbax.checkpoint as ocp
+def export(net, folder):
+    checkpointer = ocp.StandardCheckpointer()
+    path = folder + "/final"
+    checkpointer.save(path, nnx.state(net))
+    return path
+def check(path, state):
+    return ocp.StandardCheckpointer().restore(path, state)
+def keep(net, place):
+    ocp.StandardCheckpointer().save(place, nnx.state(net))
+folder = tempfile.mkdtemp()
+path = export(model, folder)
+state = check(path, nnx.state(model))  # NNX716
+keep(model, folder + "/other")
+state = ocp.StandardCheckpointer().restore(folder + "/other", nnx.state(model))  # NNX716
+""",
         ),
         clean=(
             _ORBAX + "path = os.path.join(root, 'a')\nsaver = ocp.StandardCheckpointer()\nsaver.save(path, {'a': x})\n"
@@ -952,6 +996,28 @@ def saved(state, folder="ckpts"):
             "    saver.save(path, {'a': x})\nprint(os.path.exists(path))\n",
             _ORBAX + "path = os.path.join(root, 'a')\nsaver = ocp.StandardCheckpointer()\nsaver.save(path, {'a': x})\n"
             "print(saver.restore(path))\n",
+            """\
+import tempfile
+import orbax.checkpoint as ocp
+def export(net, folder):
+    checkpointer = ocp.StandardCheckpointer()
+    path = folder + "/final"
+    checkpointer.save(path, nnx.state(net))
+    checkpointer.wait_until_finished()
+    return path
+def begin(net, place):
+    checkpointer = ocp.StandardCheckpointer()
+    checkpointer.save(place, nnx.state(net))
+    return checkpointer
+def check(path, state):
+    return ocp.StandardCheckpointer().restore(path, state)
+folder = tempfile.mkdtemp()
+path = export(model, folder)
+state = check(path, nnx.state(model))
+writing = begin(model, folder + "/other")
+writing.wait_until_finished()
+state = check(folder + "/other", nnx.state(model))
+""",
         ),
     ),
     "NNX717": Cases(
@@ -1903,6 +1969,22 @@ class Net(nnx.Module):
         return self.out(v - self.running_mean)
 """
             + _TRAINED,
+            """\
+class Positions(nnx.Module):
+    def __init__(self, length, rngs):
+        self.table = nnx.Embed(length, 3, rngs=rngs)
+        self.places = nnx.Param(jnp.arange(length))  # NNX956
+    def __call__(self, v):
+        return v + self.table(self.places[...])
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.positions = Positions(4, rngs)
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(self.positions(v))
+net = Net(nnx.Rngs(0))
+slopes = nnx.grad(lambda m: m(jnp.ones((4, 3))).sum())(net)
+""",
         ),
         clean=(
             # a type of its own, a gradient that is stopped, and a table that nobody trains
@@ -1952,6 +2034,29 @@ class Net(nnx.Module):
             )
             + _TRAINED.replace("wrt=nnx.Param", "wrt=Weight").replace("nnx.grad(loss)", "nnx.grad(loss, argnums=of)")
             + "of = nnx.DiffState(0, Weight)\n",
+            """\
+class Positions(nnx.Module):
+    def __init__(self, length, rngs):
+        self.table = nnx.Embed(length, 3, rngs=rngs)
+        self.places = nnx.Variable(jnp.arange(length))
+        self.scale = nnx.Param(jnp.arange(length, dtype=float)[:, None])
+        self.shift = nnx.Param(jnp.arange(3.0))
+    def __call__(self, v):
+        return v * self.scale[...] + self.table(self.places[...]) + self.shift[...]
+net = Positions(4, nnx.Rngs(0))
+slopes = nnx.grad(lambda m: m(jnp.ones((4, 3))).sum())(net)
+""",
+            """\
+class Codes(nnx.Module):
+    def __init__(self, rngs):
+        self.used = nnx.Param(jnp.zeros(4, jnp.int32))
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(v)
+net = Codes(nnx.Rngs(0))
+only = nnx.DiffState(0, nnx.PathContains("out"))
+slopes = nnx.grad(lambda m: m(jnp.ones((4, 3))).sum(), argnums=only)(net)
+""",
         ),
     ),
     "NNX957": Cases(

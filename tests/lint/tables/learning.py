@@ -277,6 +277,16 @@ CASES = {
     "NNX961": Cases(
         bad=(
             """\
+def targets(q_net, params, batch, gamma=0.99):
+    best = jnp.max(q_net(params, batch["next_obs"]))  # NNX961
+    return batch["reward"] + gamma * (1.0 - batch["done"]) * best
+""",
+            """\
+def targets(q_net, transitions, discount):
+    later = q_net(transitions.next_obs).max()  # NNX961
+    return transitions.reward + discount * later
+""",
+            """\
 def targets(target, rewards, next_states, dones, gamma=0.99):
     return rewards + (1 - dones) * gamma * jnp.max(target(next_states))  # NNX961
 print(targets(model, jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2)))
@@ -334,6 +344,18 @@ print(td_error(model, model, rows, jnp.array([0, 1]), jnp.ones(2), rows, jnp.zer
 """,
         ),
         clean=(
+            """\
+def targets(q_net, params, batch, gamma=0.99):
+    best = jnp.max(q_net(params, batch["next_obs"]), axis=-1)
+    return batch["reward"] + gamma * (1.0 - batch["done"]) * best
+data = {"next_obs": jnp.ones((2, 3)), "reward": jnp.ones(2), "done": jnp.zeros(2)}
+assert targets(lambda p, o: o, None, data).shape == (2,)
+""",
+            """\
+def target(q_net, transition, discount):
+    return transition["reward"] + discount * q_net(transition["next_obs"]).max()
+assert target(lambda o: o, {"reward": 1.0, "next_obs": x}, 0.9).shape == ()
+""",
             """\
 def targets(target, rewards, next_states, dones, gamma=0.99):
     return rewards + (1 - dones) * gamma * jnp.max(target(next_states), axis=1)
@@ -1515,6 +1537,22 @@ print(total / count)
     ),
     "NNX925": Cases(
         bad=(
+            """\
+def affine(params, v):
+    scale, shift = params
+    return v * jnp.exp(scale) + shift, jnp.broadcast_to(scale, v.shape)
+def squash(v):
+    return jnp.arcsinh(v), -0.5 * jnp.log1p(v**2)
+def to_noise(params, v):
+    z, first = affine(params["a"], v)
+    z, second = squash(z)
+    z, third = affine(params["b"], z)
+    return z, first + second + third
+def log_prob(params, v):
+    z, logdet = to_noise(params, v)
+    base = -0.5 * (z**2 + jnp.log(2 * jnp.pi))
+    return base - logdet  # NNX925
+""",
             _VOLUME.replace("return z, -jnp.sum(log_s, axis=-1)", "return z, jnp.sum(log_s, axis=-1)  # NNX925"),
             """\
 class Coupling:
@@ -1561,6 +1599,36 @@ loss_fn(x, x, 0.01)
             ),
         ),
         clean=(
+            """\
+def affine(params, v):
+    scale, shift = params
+    return v * jnp.exp(scale) + shift, jnp.broadcast_to(scale, v.shape)
+def squash(v):
+    return jnp.arcsinh(v), -0.5 * jnp.log1p(v**2)
+def to_noise(params, v):
+    z, first = affine(params["a"], v)
+    z, second = squash(z)
+    z, third = affine(params["b"], z)
+    return z, first + second + third
+def log_prob(params, v):
+    z, logdet = to_noise(params, v)
+    base = -0.5 * (z**2 + jnp.log(2 * jnp.pi))
+    return base + logdet
+assert log_prob({"a": (0.1, 0.2), "b": (0.3, 0.4)}, x).shape == (3,)
+""",
+            """\
+def affine(params, v):
+    scale, shift = params
+    return (v - shift) * jnp.exp(-scale), jnp.broadcast_to(scale, v.shape)
+def to_noise(params, v):
+    z, first = affine(params[0], v)
+    z, second = affine(params[1], z)
+    return z, first + second
+def log_prob(params, v):
+    z, logdet = to_noise(params, v)
+    return -0.5 * z**2 - logdet
+assert log_prob([(0.1, 0.2), (0.3, 0.4)], x).shape == (3,)
+""",
             _VOLUME,
             # the volume of the other direction, taken off
             _VOLUME.replace("return z, -jnp", "return z, jnp").replace("+ log_det", "- log_det"),

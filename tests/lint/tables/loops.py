@@ -153,6 +153,21 @@ print(run)
     "NNX864": Cases(
         bad=(
             """\
+def rnn(w, xs):
+    def step(h, v):
+        h_next = jnp.tanh(h @ w + v)
+        out = h_next @ w
+        return out, h_next  # NNX864
+    return jax.lax.scan(step, jnp.zeros(3), xs)
+""",
+            """\
+def step(state, v):
+    new_state = 0.9 * state + v
+    y = 2.0 * new_state
+    return y, new_state  # NNX864
+print(jax.lax.scan(step, x, jnp.ones((2, 3)))[0])
+""",
+            """\
 def run(cell, rows):
     def body(h, row):
         h, out = cell(h, row)
@@ -205,6 +220,22 @@ loop(body, jnp.zeros(2), x)
 """,
         ),
         clean=(
+            """\
+def rnn(w, xs):
+    def step(h, v):
+        h_next = jnp.tanh(h @ w + v)
+        out = h_next @ w
+        return h_next, out
+    return jax.lax.scan(step, jnp.zeros(3), xs)
+assert rnn(jnp.eye(3), jnp.ones((2, 3)))[1].shape == (2, 3)
+""",
+            """\
+def fibonacci(out, _):
+    out_next = out[1], out[0] + out[1]
+    y = out_next[0]
+    return out_next, y
+assert jax.lax.scan(fibonacci, (0, 1), None, length=5)[0] == (5, 8)
+""",
             """\
 def cell(h, row):
     return h + row, jnp.sum(h)
@@ -924,6 +955,23 @@ y = g(x, b=1.0)  # NNX867
             "def make(n, m):\n    return {'w': jax.random.normal(key, (n, m)), 'b': jnp.zeros(m)}\n"
             "def f(p, v):\n    return (v @ p['w'] + p['b']).sum()\ng = jax.vmap(jax.grad(f))\n"
             "def run(p, v):\n    return g(p, v)  # NNX867\nrun(make(3, 2), jnp.ones((4, 3)))\n",
+            """\
+MEMBERS = 5
+@nnx.split_rngs(splits=MEMBERS)
+@nnx.vmap
+def create(rngs):
+    return nnx.Linear(3, 1, rngs=rngs)
+@partial(nnx.vmap, in_axes=(0, 0))
+def forward(member, v):
+    return member(v)
+y = forward(create(nnx.Rngs(0)), jnp.ones((8, 3)))  # NNX867
+""",
+            """\
+def create(rngs):
+    return nnx.Linear(3, 1, rngs=rngs)
+stack = nnx.vmap(create, axis_size=4)(nnx.Rngs(0).fork(split=4))
+y = nnx.vmap(lambda member, v: member(v))(stack, jnp.ones((8, 3)))  # NNX867
+""",
         ),
         clean=(
             """\
@@ -1177,6 +1225,34 @@ y = jax.vmap(partial(f, 1.0), in_axes=(0, None))(x, 2.0)
             "def f(p, v):\n    return v @ p['w'] + p['b']\n"
             "p = {'w': jnp.zeros((4, 3, 2)), 'b': jnp.zeros((4, 2))}\n"
             "y = jax.vmap(f)(p, jnp.ones((4, 3)))\n",
+            """\
+MEMBERS = 5
+@nnx.split_rngs(splits=MEMBERS)
+@nnx.vmap
+def create(rngs):
+    return nnx.Linear(3, 1, rngs=rngs)
+@partial(nnx.vmap, in_axes=(0, None))
+def forward(member, v):
+    return member(v)
+@nnx.vmap
+def each(member, v):
+    return member(v)
+stack = create(nnx.Rngs(0))
+y = forward(stack, jnp.ones((8, 3)))
+z = each(stack, jnp.ones((5, 8, 3)))
+""",
+            """\
+MEMBERS = 5
+def create(rngs):
+    return nnx.Linear(3, 1, rngs=rngs)
+one = create(nnx.Rngs(0))
+few = nnx.vmap(create)(nnx.Rngs(0).fork(split=4))
+more = nnx.vmap(create)(nnx.Rngs(1).fork(split=8))
+def run(stack, v):
+    return nnx.vmap(lambda member, u: member(u))(stack, v)
+y = run(few, jnp.ones((4, 3)))
+z = run(more, jnp.ones((8, 3)))
+""",
         ),
     ),
     "NNX868": Cases(
@@ -1249,6 +1325,20 @@ def forward(layer, h):
 def forward(layer: nnx.Linear, h):
     return layer(h), None
 run = nnx.scan(forward, in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))  # NNX868
+""",
+            """\
+@nnx.split_rngs(splits=3)
+@nnx.vmap
+def create(rngs):
+    return nnx.Linear(4, 4, rngs=rngs)
+layers = create(nnx.Rngs(0))
+axes = nnx.StateAxes({nnx.Param: None, ...: 0})
+def forward(stack, v):
+    @nnx.scan(in_axes=(axes, nnx.Carry), out_axes=nnx.Carry, length=3)  # NNX868
+    def run(layer, h):
+        return layer(h)
+    return run(stack, v)
+y = forward(layers, jnp.ones((2, 4)))
 """,
         ),
         clean=(
@@ -1344,6 +1434,26 @@ def forward(counter, v):
     counter = counter + 1
     return counter, v
 forward(0, x)
+""",
+            """\
+@nnx.split_rngs(splits=3)
+@nnx.vmap
+def create(rngs):
+    return nnx.Linear(4, 4, rngs=rngs)
+layers = create(nnx.Rngs(0))
+axes = nnx.StateAxes({nnx.Param: 0, ...: None})
+@nnx.scan(in_axes=(axes, nnx.Carry), out_axes=nnx.Carry)
+def run(layer, h):
+    return layer(h)
+y = run(layers, jnp.ones((2, 4)))
+@nnx.vmap(in_axes=(None, 0))
+def each(stack, h):
+    return nnx.vmap(lambda layer, v: layer(v), in_axes=(0, None))(stack, h)
+z = each(layers, jnp.ones((5, 2, 4)))
+@nnx.vmap(in_axes=(None, 0))
+def shared(layer, h):
+    return layer(h)
+w = shared(nnx.Linear(4, 4, rngs=nnx.Rngs(1)), jnp.ones((3, 2, 4)))
 """,
         ),
     ),

@@ -772,6 +772,19 @@ Trainer().fit()
         ),
         clean=(
             """\
+def examples(count):
+    for index in range(count):
+        item = {"v": np.ones(3) * index, "label": np.array([index])}
+        yield index, item
+@functools.partial(jax.jit, donate_argnums=(0,))
+def predict(batch):
+    return batch["v"] * 2.0 + batch["label"]
+for index, batch in examples(2):
+    out = predict(batch)
+    labels = batch["label"]
+    print(out, labels)
+""",
+            """\
 @partial(jax.jit, donate_argnums=0)
 def step(state, v):
     return jax.tree.map(lambda one: one + v, state)
@@ -1331,6 +1344,12 @@ g, value = f(x)  # NNX857
 a, b = nnx.value_and_grad(lambda m: m(x).sum())(model)
 optimizer.update(model, a)  # NNX857
 """,
+            """\
+def loss_fn(net, v):
+    return jnp.mean(net(v) ** 2)
+grad_fn = nnx.jit(nnx.grad(loss_fn))
+loss, grads = grad_fn(model, x)  # NNX857
+""",
         ),
         clean=(
             """\
@@ -1376,6 +1395,14 @@ grads, loss = step(x)
             """\
 g_loss, g_grads = jax.value_and_grad(lambda v: v.sum())(x)
 loss, grads = jax.value_and_grad(lambda v: v.sum())(x)
+""",
+            """\
+value, slopes = jax.grad(lambda v, w: (v * w).sum(), argnums=(0, 1))(x, x)
+loss, grads = jax.value_and_grad(lambda v: (v * v).sum())(x)
+""",
+            """\
+left, right = jax.grad(lambda pair: (pair[0] * pair[1]).sum())((x, x))
+slopes, extra = jax.grad(lambda v: ((v * v).sum(), v), has_aux=True)(x)
 """,
         ),
     ),
@@ -2554,6 +2581,23 @@ g = nnx.grad(lambda m: m.lengths(x).sum())(net)
 """,
         ),
         clean=(
+            """\
+def loss(v, mask=None):
+    terms = v ** 2
+    if mask is not None:
+        terms = jnp.where(mask, 0.0, terms)
+    total = 2.0 * jnp.sum(terms)
+    count = jnp.sum(~mask)
+    return jnp.where(count > 0, total / count, 0.0)
+print(jax.grad(loss)(x, jnp.ones(3, bool)))
+""",
+            """\
+def loss(v, min_sigma):
+    sigma = v[0] - v[1]
+    weights = jnp.where(sigma < min_sigma, v - (1.0 / sigma - 1.0 / min_sigma) / v.sum(), v)
+    return jnp.sum(weights ** 2)
+print(jax.grad(loss)(x, 1e-3))
+""",
             """\
 def step(v, eps):
     r = v / eps

@@ -486,6 +486,17 @@ nnx.update(probe.body, mean)
     "NNX958": Cases(
         bad=(
             """\
+def advantages(rewards, values, next_values, terminated, truncated):
+    done = jnp.logical_or(terminated, truncated)
+    def step(adv, given):
+        r, v, nv, term, d = given
+        delta = r + 0.99 * nv * (1.0 - d) - v  # NNX958
+        adv = delta + 0.95 * (1.0 - d) * adv
+        return adv, adv
+    given = (rewards, values, next_values, terminated.astype(float), done.astype(float))
+    return jax.lax.scan(step, 0.0, given, reverse=True)[1]
+""",
+            """\
 def advantages(rewards, values, next_values, terminated, truncated, gamma, lam):
     done = jnp.logical_or(terminated, truncated)
     def body(acc, t):
@@ -547,6 +558,18 @@ def deltas(tr, values, next_values, gamma):
             "    return rewards + jnp.where(dones, 0.0, gamma * later)  # NNX958\n",
         ),
         clean=(
+            """\
+def advantages(rewards, values, next_values, terminated, truncated):
+    done = jnp.logical_or(terminated, truncated)
+    def step(adv, given):
+        r, v, nv, term, d = given
+        delta = r + 0.99 * nv * (1.0 - term) - v
+        adv = delta + 0.95 * (1.0 - d) * adv
+        return adv, adv
+    given = (rewards, values, next_values, terminated.astype(float), done.astype(float))
+    return jax.lax.scan(step, 0.0, given, reverse=True)[1]
+assert advantages(x, x, x, x > 1, x > 0).shape == (3,)
+""",
             """\
 def advantages(rewards, values, next_values, terminated, truncated, gamma, lam):
     done = jnp.logical_or(terminated, truncated)

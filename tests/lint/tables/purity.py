@@ -595,8 +595,49 @@ def f(x):
             "def f(v):\n    jax.debug.print('v', v)  # NNX803\n    return v\n",
             "from jax import debug\ndebug.print('{0} {1}', x)  # NNX803\n",
             "jax.debug.print('{a}', a=x, b=x)  # NNX803\n",
+            """\
+def run(start, level=0):
+    def step(v, _):
+        if level > 1:
+            print("value", v)  # NNX803
+        return v + 1.0, None
+    if level:
+        print("begins")
+    return jax.lax.scan(step, start, None, 3)[0]
+print(run(0.0, level=2))
+""",
+            """\
+def run(start, debug=0):
+    def step(v, _):
+        if debug >= 2:
+            print("value", v)  # NNX803
+        return v + 1.0, None
+    if debug > 3:
+        return step(start, None)[0]
+    return jax.lax.scan(step, start, None, 3)[0]
+print(run(0.0))
+""",
         ),
         clean=(
+            """\
+def run(start, debug=0):
+    def show(v):
+        if debug >= 2:
+            print("shown", v)
+        return v + 1.0
+    def step(v, _):
+        if debug >= 2:
+            print("value", v)
+        return show(v), None
+    if debug:
+        value = start
+        for _ in range(3):
+            value, _ = step(value, None)
+    else:
+        value, _ = jax.lax.scan(step, start, None, 3)
+    return value
+print(run(0.0), jax.jit(run)(0.0), run(0.0, debug=2))
+""",
             """\
 import warnings
 def as_bool(predicate):
@@ -880,6 +921,84 @@ class Trainer:
         ),
         clean=(
             """\
+class Ctx:
+    def __init__(self):
+        self.count = 0
+ctx = Ctx()
+def named(ctx):
+    ctx.count += 1
+    return float(ctx.count)
+@jax.jit
+def build(v):
+    before = ctx.count
+    out = v * named(ctx)
+    ctx.count = before
+    return out
+print(build(x), ctx.count)
+""",
+            """\
+import dataclasses
+@dataclasses.dataclass
+class Counts:
+    updates: int = 0
+    def replace(self, **changes):
+        return dataclasses.replace(self, **changes)
+class Whole:
+    def __init__(self):
+        self.counts = Counts(3)
+whole = Whole()
+@jax.jit
+def train(v):
+    whole.counts = whole.counts.replace(updates=0)
+    return v * 2.0
+print(train(x), whole.counts)
+""",
+            """\
+class Holder:
+    def __init__(self, env):
+        self.env = env
+class Wrapper:
+    def __init__(self, env, size=1):
+        self._env, self.size = env, size
+class Learner:
+    def __init__(self, env):
+        self.env = Wrapper(env)
+        self.run = jax.jit(self.train)
+    def train(self, v):
+        self.env = Wrapper(self.env._env, size=3)
+        return v * self.env.size
+learner = Learner(2.0)
+print(learner.run(x), learner.env.size)
+""",
+            """\
+class Stateful:
+    def __init__(self, v):
+        self.velocity = v
+        self.step = jax.jit(self._step)
+    def set_state(self, state):
+        for name, value in state.items():
+            setattr(self, name, value)
+        return self
+    def pop_state(self):
+        return {"velocity": self.velocity}
+    def _step(self, state, grads):
+        self.set_state(state)
+        self.velocity = 0.9 * self.velocity + grads
+        return self.pop_state()
+solver = Stateful(x)
+print(solver.step(solver.pop_state(), x))
+""",
+            """\
+class Settings:
+    rate = 1.0
+jax.tree_util.register_pytree_node(Settings, lambda s: ((s.rate,), None), lambda _, parts: Settings())
+def roll(v, settings):
+    settings.rate = v.sum()
+    return v * settings.rate
+rolled = jax.pmap(roll, in_axes=(0, None))
+print(rolled(x[None], Settings()))
+""",
+            """\
 class Dual:
     def __init__(self):
         self.bounds = 2.0
@@ -1132,6 +1251,17 @@ y = Sampler({"a": 2.0}).run(x)
     "NNX805": Cases(
         bad=(
             """\
+tables = {}
+def table(a):
+    if not "table" in tables.keys():
+        tables["table"] = jnp.linspace(0.0, 1.0, 8) * a  # NNX805
+    return tables["table"]
+@jax.jit
+def f(a):
+    return table(a).sum()
+print(f(1.0))
+""",
+            """\
 losses = []
 @jax.jit
 def f(x):
@@ -1203,6 +1333,30 @@ def f(x):
 """.replace("def f(x):\n", "def f(x):\n    global losses\n"),
         ),
         clean=(
+            # compiled code gets a new object
+            """\
+@jax.tree_util.register_pytree_node_class
+class Cosmology:
+    def __init__(self, omega):
+        self.omega = omega
+        self.cache = {}
+    def tree_flatten(self):
+        return (self.omega,), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+def growth(cosmo, a):
+    if not "growth" in cosmo.cache.keys():
+        cosmo.cache["growth"] = jnp.linspace(0.0, 1.0, 8) * cosmo.omega
+    return jnp.interp(a, jnp.linspace(0.0, 1.0, 8), cosmo.cache["growth"])
+@jax.jit
+def kernel(cosmo, z):
+    return growth(cosmo, z)
+def of_all(cosmo, z):
+    return jax.vmap(lambda one: growth(cosmo, one))(z)
+cosmo = Cosmology(0.3)
+print(kernel(cosmo, 0.5), kernel(cosmo, 0.6), of_all(cosmo, jnp.ones(2)))
+""",
             # another method of the same compilation empties it
             """\
 class Layers:
@@ -1435,6 +1589,19 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+def init(v):
+    return {"w": v, "b": v}
+def train(v, tell=False):
+    params = init(v)
+    if tell:
+        import wandb
+        count = sum(p.size for p in jax.tree.leaves(params))
+        wandb.log({"parameters": count})
+    return params["w"] + params["b"]
+step = jax.jit(train, static_argnums=(1,))
+print([step(one) for one in batches])
+""",
             """\
 @jax.jit
 def patient(v):
@@ -1995,6 +2162,43 @@ print(mean(rows))
 """,
         ),
         clean=(
+            """\
+class Stateful:
+    def __init__(self):
+        self.names = ()
+        self.run = jax.jit(self._run)
+    def add(self, names):
+        self.names += tuple(names)
+    def _run(self, v):
+        return v * len(self.names)
+def injected_init(self):
+    Stateful.__init__(self)
+    Stateful.add(self, ("a", "b"))
+Kept = type("Kept", (Stateful,), {"__init__": injected_init})
+print(Kept().run(x))
+""",
+            """\
+def run(v):
+    weights = jnp.ones(3)
+    def step(old):
+        @jax.jit
+        def inner(old):
+            return old + weights
+        return inner(old)
+    v = step(v)
+    weights = jnp.exp(v)
+    return step(v)
+print(run(x))
+""",
+            """\
+def apply(v, train, rngs):
+    return v * 2.0
+key = jax.random.key(0)
+encode = jax.jit(lambda v: apply(v, train=False, rngs={"dropout": key}))
+for one in batches:
+    key, _ = jax.random.split(key)
+    print(encode(one))
+""",
             """\
 neighbours = jnp.arange(3)
 @jax.jit
@@ -2705,6 +2909,22 @@ def main():
 
 main()
 """,
+            """\
+def sync(target, online):
+    nnx.update(target, nnx.state(online))
+@nnx.jit
+def step(target, online, count):
+    jax.lax.cond(count % 5 == 0, lambda: sync(target, online), lambda: None)  # NNX809
+    return target(x)
+@nnx.jit
+def copied(target, online, count):
+    def copy():
+        nnx.update(target, nnx.state(online))
+    jax.lax.cond(count % 5 == 0, copy, lambda: None)  # NNX809
+    return target(x)
+target = nnx.clone(model)
+y = step(target, model, 0) + copied(target, model, 0)
+""",
         ),
         clean=(
             """\
@@ -2796,6 +3016,22 @@ for step in range(2):
 drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
 drop.deterministic = True
 jax.lax.scan(lambda c, v: (c, drop(v)), 0, jnp.ones((4, 3)))
+""",
+            """\
+def sync(target, online):
+    nnx.update(target, nnx.state(online))
+def read(target, v):
+    return target(v)
+def fresh(target, v):
+    other = nnx.clone(target)
+    return other(v)
+@nnx.jit
+def step(target, online, count):
+    nnx.cond(count % 5 == 0, sync, lambda one, two: None, target, online)
+    y = jax.lax.cond(count % 5 == 0, lambda: read(target, x), lambda: read(online, x))
+    return y + jax.lax.cond(count % 5 == 0, lambda: fresh(target, x), lambda: read(online, x))
+target = nnx.clone(model)
+y = step(target, model, 0)
 """,
         ),
     ),

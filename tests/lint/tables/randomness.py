@@ -85,6 +85,36 @@ CASES = {
     "NNX773": Cases(
         bad=(
             """\
+def total(rows, weight):
+    return jnp.sum(rows * weight)
+order = jax.random.permutation(key, 8)
+before = total(jnp.arange(8.0)[order], 1.0)
+order = jax.random.permutation(key, 8)  # NNX773
+after = total(jnp.arange(8.0)[order], 2.0)
+print(before, after)
+""",
+            """\
+def score(k, rate):
+    return rate + jax.random.normal(k)
+curve = []
+rates = jnp.linspace(0.0, 1.0, 3)
+keys = jax.random.split(key, 4)
+for rate in rates:
+    found = []
+    for k in keys:
+        draws = jax.random.split(k, 2)  # NNX773
+        found.append(float(score(draws[0], rate)))
+    curve.append(sum(found) / 4)
+""",
+            """\
+def fit(k, data):
+    return data + jax.random.normal(k)
+datasets = {"small": {"w": 1.0}, "large": {"w": 2.0}}
+for name, data in datasets.items():
+    result = fit(key, data["w"] * jnp.ones(1))  # NNX773
+    print(name, result)
+""",
+            """\
 def cost(rate, key):
     return rate * jnp.sum(jax.random.normal(key, (3,)))
 costs = []
@@ -118,6 +148,36 @@ assert a == b
 """,
         ),
         clean=(
+            """\
+one, two = jax.random.split(key)
+order = jax.random.permutation(one, 8)
+before = jnp.arange(8.0)[order].sum()
+order = jax.random.permutation(two, 8)
+print(before, jnp.arange(8.0)[order].sum())
+""",
+            """\
+def score(k, rate):
+    return rate + jax.random.normal(k)
+curve = []
+for rate in jnp.linspace(0.0, 1.0, 3):
+    key, part = jax.random.split(key)
+    curve.append(sum(float(score(k, rate)) for k in jax.random.split(part, 4)) / 4)
+""",
+            """\
+def fit(k, data):
+    return data + jax.random.normal(k)
+datasets = {"small": 1.0, "large": 2.0}
+for name, data in datasets.items():
+    key, part = jax.random.split(key)
+    print(name, fit(part, data))
+""",
+            """\
+def fit(k, data):
+    return data + jax.random.normal(k)
+datasets = {"small": 1.0, "large": 2.0}
+for k, (name, data) in zip(jax.random.split(key, 2), datasets.items()):
+    print(name, fit(k, data))
+""",
             """\
 def cost(rate, key):
     return rate * jnp.sum(jax.random.normal(key, (3,)))
@@ -163,6 +223,30 @@ for i, rate in enumerate([0.1, 0.2]):
     ),
     "NNX830": Cases(
         bad=(
+            """\
+for epoch in range(2):
+    order = jax.random.permutation(key, 8)  # NNX830
+    model = step(model, jnp.arange(8.0)[order])
+def step(model, rows):
+    return model
+""",
+            """\
+times = jnp.linspace(0.0, 1.0, 3)
+keys = jax.random.split(key, 4)
+state, path = 0.0, []
+for t in times:
+    for k in keys:
+        state = state + t * jax.random.normal(k)  # NNX830
+    path.append(state)
+""",
+            """\
+def fit(k, data, start):
+    return start + data * jax.random.normal(k)
+datasets = {"first": 1.0, "second": 2.0}
+weights = jnp.zeros(3)
+for name, data in datasets.items():
+    weights = fit(key, data, weights)  # NNX830
+""",
             """\
 one, two = jax.random.split(key)
 v = jax.random.normal(one, (3,))
@@ -675,6 +759,122 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def forward(w, key, count, exact=False, long=False):
+    noise = jax.random.normal(key, (count,) + w.shape)
+    return w + (0.0 if exact else 1.0) * noise
+def train(w, key):
+    drawn = forward(w, key, 4)
+    exact = forward(w, key, 4, True, False)
+    return {"drawn": drawn, "exact": exact}
+print(train(x, jax.random.key(0)))
+""",
+            """\
+import typing
+class Body(typing.NamedTuple):
+    place: jax.Array
+    dr_key: jax.Array
+def step(body, force):
+    thrust, drag = jax.random.split(body.dr_key)
+    scale = 1.0 + 0.1 * jax.random.uniform(thrust) - 0.1 * jax.random.uniform(drag)
+    return Body(body.place + scale * force, body.dr_key)
+body = Body(x, jax.random.key(0))
+for force in batches:
+    body = step(body, force)
+print(body.place)
+""",
+            """\
+def examples(key, count, level):
+    return jax.random.normal(key, (count, 3)) * level
+def analyse_noise(w, key, count):
+    losses = []
+    for level in range(0, count, 2):
+        data = examples(key, count, level)
+        losses.append(jnp.mean(data @ w))
+    return losses
+def train(w, key):
+    return analyse_noise(w, key, 4)
+print(train(x, jax.random.key(0)))
+""",
+            """\
+class Layer:
+    def __init__(self, key, v):
+        def init(key, v):
+            return {"w": jax.random.normal(key, v.shape), "sum": v}
+        self.state = init(key, v)
+        self.state["sum"] = jax.jit(lambda a, b: a * b)(self.state["w"], v)
+        self.state = init(key, jnp.zeros_like(v))
+def train(v):
+    return Layer(jax.random.key(0), v).state
+print(train(x))
+""",
+            """\
+def render_rays(key, rays):
+    return rays + 0.1 * jax.random.uniform(key, rays.shape)
+def render_image(key, rays):
+    parts = []
+    for start in range(0, 3, 1):
+        parts.append(render_rays(key, rays[start : start + 1]))
+    return jnp.concatenate(parts)
+def train(state, keys, rays):
+    return [render_image(key, rays) for key in keys]
+print(train(None, jax.random.split(jax.random.key(0), 2), x))
+""",
+            """\
+def points(key):
+    k1, k2 = jax.random.split(key)
+    a = jax.random.uniform(k1, (3,))
+    b = jax.random.uniform(k1, (3,)) * 2.0
+    b = jax.random.uniform(k2, (3,)) * 3.0
+    return a, b
+print(points(jax.random.key(0)))
+""",
+            """\
+def layer(key):
+    w = jax.random.normal(key, (3, 3))
+    b = jax.random.normal(key, (3,)) * 0
+    return w, b
+print(layer(jax.random.key(0)))
+""",
+            """\
+def train(v, key):
+    for i in range(3):
+        if i == 0:
+            v = v + jax.random.normal(key, v.shape)
+        v = v * 2.0
+    return v
+print(train(x, jax.random.key(0)))
+""",
+            """\
+def total(rows, weight):
+    return jnp.sum(rows * weight)
+order = jax.random.permutation(key, 8)
+before = total(jnp.arange(8.0)[order], 1.0)
+order = jax.random.permutation(key, 8)
+after = total(jnp.arange(8.0)[order], 2.0)
+print(before, after)
+""",
+            """\
+def score(k, rate):
+    return rate + jax.random.normal(k)
+curve = []
+rates = jnp.linspace(0.0, 1.0, 3)
+keys = jax.random.split(key, 4)
+for rate in rates:
+    found = []
+    for k in keys:
+        draws = jax.random.split(k, 2)
+        found.append(float(score(draws[0], rate)))
+    curve.append(sum(found) / 4)
+""",
+            """\
+def fit(k, data):
+    return data + jax.random.normal(k)
+datasets = {"small": {"w": 1.0}, "large": {"w": 2.0}}
+for name, data in datasets.items():
+    result = fit(key, data["w"] * jnp.ones(1))
+    print(name, result)
+""",
             """\
 one, two = jax.random.split(key)
 v = jax.random.normal(one)
@@ -1886,6 +2086,16 @@ else:
     "NNX832": Cases(
         bad=(
             """\
+class Forest:
+    def __init__(self, trees):
+        self.trees = trees
+    @partial(jax.jit, static_argnums=0)
+    def fit_tree(self, rows):
+        drawn = jax.random.randint(jax.random.key(0), (len(rows),), 0, len(rows))  # NNX832
+        return rows[drawn].mean()
+print([Forest(3).fit_tree(jnp.arange(4.0)) for _ in range(3)])
+""",
+            """\
 class Net(nnx.Module):
     def __init__(self, rngs):
         self.out = nnx.Linear(3, 3, rngs=rngs)
@@ -1952,6 +2162,29 @@ def step(drop, x):
 """,
         ),
         clean=(
+            # what is run as a whole, so that it can be run again
+            """\
+class Forest:
+    def __init__(self, trees):
+        self.trees = trees
+    @partial(jax.jit, static_argnums=0)
+    def fit(self, rows):
+        drawn = jax.random.randint(jax.random.key(0), (self.trees, len(rows)), 0, len(rows))
+        return rows[drawn].mean(1)
+print(Forest(3).fit(jnp.arange(4.0)))
+""",
+            """\
+def train_minibatch(rows, size):
+    @jax.jit
+    def fit(rows):
+        order = jax.random.permutation(jax.random.key(42), len(rows))
+        def step(total, i):
+            return total + rows[jax.lax.dynamic_slice_in_dim(order, i, size)].sum(), None
+        return jax.lax.scan(step, 0.0, jnp.arange(2))[0]
+    return fit(rows)
+for size in (1, 2):
+    print(train_minibatch(jnp.arange(4.0), size))
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
@@ -2649,6 +2882,25 @@ slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
     "NNX971": Cases(
         bad=(
             """\
+def shuffled(key, images, labels):
+    # shuffle without breaking the pairs
+    first, second = jax.random.split(key)
+    i = jax.random.permutation(first, len(images))
+    j = jax.random.permutation(second, len(labels))  # NNX971
+    return fit(images[i], labels[j])
+def fit(images, labels):
+    return jnp.polyfit(images.mean(1), labels, 1)
+""",
+            """\
+def resampled(key, images, labels):
+    first, second = jax.random.split(key)
+    i = jax.random.choice(first, len(images), shape=(len(images),))
+    j = jax.random.choice(second, len(labels), shape=(len(labels),))  # NNX971
+    return fit(images[i], labels[j])
+def fit(images, labels):
+    return jnp.polyfit(images.mean(1), labels, 1)
+""",
+            """\
 def batches_of(images, labels, size, key):
     order = jax.random.permutation(key, len(images))
     for start in range(0, len(images), size):
@@ -2825,6 +3077,25 @@ xs, ys = shuffled(points, 3.0 * points, key)
 """,
         ),
         clean=(
+            """\
+def null_statistics(key, x, y, rounds):
+    def one(k):
+        first, second = jax.random.split(k)
+        i = jax.random.choice(first, len(x), shape=(len(x),))
+        j = jax.random.choice(second, len(y), shape=(len(y),))
+        return jnp.corrcoef(x[i], y[j])[0, 1]
+    return jax.vmap(one)(jax.random.split(key, rounds))
+print(null_statistics(jax.random.key(0), jnp.arange(8.0), jnp.arange(8.0) ** 2, 3))
+""",
+            """\
+def resampled(key, x, y):
+    # independently resample both, to break any dependence
+    first, second = jax.random.split(key)
+    i = jax.random.choice(first, len(x), shape=(len(x),))
+    j = jax.random.choice(second, len(y), shape=(len(y),))
+    return jnp.corrcoef(x[i], y[j])
+print(resampled(jax.random.key(0), jnp.arange(8.0), jnp.arange(8.0) ** 2))
+""",
             """\
 def batches_of(images, labels, size, key):
     order = jax.random.permutation(key, len(images))

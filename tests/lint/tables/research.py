@@ -495,6 +495,18 @@ print(a2c_loss(ActorCritic(nnx.Rngs(0)), jnp.ones((5, 3)), jnp.arange(5) % 4, jn
     "NNX837": Cases(
         bad=(
             """\
+rates = optax.cosine_decay_schedule(1e-2, 100)
+tx = optax.chain(optax.clip(1.0), optax.scale_by_schedule(rates), optax.scale_by_adam(), optax.scale(-1.0))  # NNX837
+""",
+            """\
+tx = optax.chain(optax.scale_by_learning_rate(optax.linear_schedule(1e-2, 0.0, 9)), optax.scale_by_rms())  # NNX837
+""",
+            """\
+RATE = 1e-3
+def make():
+    return optax.chain(optax.scale(-RATE), optax.scale_by_lion())  # NNX837
+""",
+            """\
 def kind(path, _):
     return "kept" if "bias" in jax.tree_util.keystr(path) else "trained"
 kinds = jax.tree.map_with_path(kind, nnx.state(model, nnx.Param))
@@ -556,6 +568,19 @@ tx = make(options())
             "tx = optax.chain(optax.scale_by_adam(), optax.scale(-1e-3), optax.clip_by_global_norm(1.0))  # NNX837\n",
         ),
         clean=(
+            """\
+rates = optax.cosine_decay_schedule(1e-2, 100)
+tx = optax.chain(optax.clip(1.0), optax.scale_by_adam(), optax.scale_by_schedule(rates), optax.scale(-1.0))
+assert tx.init(x) is not None
+""",
+            """\
+tx = optax.chain(optax.scale(1 / 128), optax.adam(1e-3))
+assert tx.init(x) is not None
+""",
+            """\
+tx = optax.chain(optax.scale(-1.0), optax.scale_by_adam(), optax.scale(1e-3))
+assert tx.init(x) is not None
+""",
             """\
 def kind(path, _):
     return "kept" if "bias" in jax.tree_util.keystr(path) else "trained"
@@ -643,6 +668,42 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
     "NNX838": Cases(
         bad=(
             """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    updates, state = tx.update(jax.grad(loss_fn)(w, v), state, w)
+    return optax.apply_updates(w, updates), state
+def train_epoch(w, rows):
+    state = tx.init(w)  # NNX838
+    for row in rows:
+        w, state = step(w, state, row)
+    return w
+w = jnp.ones(3)
+for epoch in range(20):
+    w = train_epoch(w, [x, x])
+""",
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    updates, state = tx.update(jax.grad(loss_fn)(w, v), state, w)
+    return optax.apply_updates(w, updates), state
+def train_epoch(w, rows):
+    def body(carry, row):
+        return step(*carry, row), None
+    state = tx.init(w)  # NNX838
+    (w, state), _ = jax.lax.scan(body, (w, state), rows)
+    return w
+def fit(w, rows, num_epochs):
+    for _ in range(num_epochs):
+        w = train_epoch(w, rows)
+    return w
+""",
+            """\
 def adapted(params, loss, support):
     inner = optax.adam(1e-2)
     def body(i, p):
@@ -662,6 +723,59 @@ def adapted(params, loss, support):
             "        params = optax.apply_updates(params, updates)\n",
         ),
         clean=(
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    updates, state = tx.update(jax.grad(loss_fn)(w, v), state, w)
+    return optax.apply_updates(w, updates), state
+def train_epoch(w, state, rows):
+    for row in rows:
+        w, state = step(w, state, row)
+    return w, state
+w = jnp.ones(3)
+state = tx.init(w)
+for epoch in range(20):
+    w, state = train_epoch(w, state, [x, x])
+""",
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    updates, state = tx.update(jax.grad(loss_fn)(w, v), state, w)
+    return optax.apply_updates(w, updates), state
+def adapted(w, rows):
+    state = tx.init(w)
+    for row in rows:
+        w, state = step(w, state, row)
+    return w
+w = jnp.ones(3)
+for task in range(2):
+    w = adapted(w, [x, x])
+found = [adapted(jnp.ones(3), [x]) for epoch in range(2)]
+""",
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    updates, state = tx.update(jax.grad(loss_fn)(w, v), state, w)
+    return optax.apply_updates(w, updates), state
+def train(w, rows, state=None):
+    if state is None:
+        state = tx.init(w)
+    for row in rows:
+        w, state = step(w, state, row)
+    return w, state
+w, state = jnp.ones(3), None
+for epoch in range(2):
+    w, state = train(w, [x, x], state)
+""",
             """\
 def adapted(params, loss, support):
     inner = optax.adam(1e-2)
@@ -1070,6 +1184,22 @@ both(x)
     "NNX884": Cases(
         bad=(
             """\
+def quantise(codebook, z):
+    nearest = jnp.argmin(jnp.sum((z[:, None] - codebook) ** 2, -1), -1)
+    return codebook[nearest], nearest
+def layer(codebook, z):
+    q, nearest = quantise(codebook, z)
+    loss = jnp.mean((jax.lax.stop_gradient(q) - z) ** 2)
+    return q + jax.lax.stop_gradient(z - q), loss  # NNX884
+""",
+            """\
+def layer(codebook, z):
+    nearest = jnp.argmin(jnp.sum((z[:, None] - codebook) ** 2, -1), -1)
+    codes = codebook[nearest]
+    loss = jnp.mean((codes - jax.lax.stop_gradient(z)) ** 2)
+    return jax.lax.stop_gradient(z - codes) + codes, loss  # NNX884
+""",
+            """\
 def quantise(v, scale):
     scaled = v / scale
     whole = jnp.clip(jnp.round(scaled), -8, 7)
@@ -1162,6 +1292,31 @@ class Quantizer(nnx.Module):
 """,
         ),
         clean=(
+            """\
+def quantise(codebook, z):
+    nearest = jnp.argmin(jnp.sum((z[:, None] - codebook) ** 2, -1), -1)
+    return codebook[nearest], nearest
+def layer(codebook, z):
+    q, nearest = quantise(codebook, z)
+    return z + jax.lax.stop_gradient(q - z)
+assert layer(jnp.eye(3), jnp.ones((2, 3))).shape == (2, 3)
+""",
+            """\
+def centred(model, z):
+    q = model(z)
+    return q + jax.lax.stop_gradient(z - q)
+assert jnp.allclose(centred(model, x), x)
+""",
+            """\
+def hardmax(v):
+    return jax.nn.one_hot(v.argmax(-1), v.shape[-1])
+def decode(v, hard=False):
+    f = hardmax if hard else jax.nn.softmax
+    return f(v)
+def loss(v, hard=False):
+    return jnp.sum(decode(v, hard=hard) ** 2)
+print(jax.grad(loss)(x))
+""",
             """\
 def quantise(v, scale):
     scaled = v / scale

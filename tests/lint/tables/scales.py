@@ -51,6 +51,23 @@ CASES: dict[str, Cases] = {
     "NNX947": Cases(
         bad=(
             """\
+def begun(dim, dtype=jnp.bfloat16):
+    return dict(mean=jnp.zeros(dim), count=jnp.zeros((), dtype))  # NNX947
+def grown(stats, v):
+    count = stats["count"] + 1
+    return dict(mean=stats["mean"] + (v - stats["mean"]) / count, count=count)
+def body(stats, v):
+    stats = grown(stats, v)
+    return stats, v - stats["mean"]
+stats, out = jax.lax.scan(body, begun(3), jnp.ones((999, 3)))
+""",
+            """\
+def body(stats, row):
+    return {"seen": stats["seen"] + 1, "total": stats["total"] + row}, None
+begun = {"seen": jnp.zeros((), jnp.float16), "total": jnp.zeros(3)}  # NNX947
+stats, _ = jax.lax.scan(body, begun, jnp.ones((4000, 3)))
+""",
+            """\
 @jax.jit
 def scored(totals, logits, labels):
     hits = jnp.sum(jnp.argmax(logits, -1) == labels).astype(jnp.bfloat16)
@@ -122,6 +139,31 @@ print(params)
 """,
         ),
         clean=(
+            """\
+def begun(dim, dtype=jnp.bfloat16):
+    return dict(mean=jnp.zeros(dim), count=jnp.zeros((), dtype))
+def grown(stats, v):
+    count = stats["count"] + 1
+    return dict(mean=stats["mean"] + (v - stats["mean"]) / count, count=count)
+def body(stats, v):
+    stats = grown(stats, v)
+    return stats, v - stats["mean"]
+stats, out = jax.lax.scan(body, begun(3, jnp.float32), jnp.ones((999, 3)))
+assert stats["count"] == 999
+""",
+            """\
+def body(stats, row):
+    return {"seen": stats["seen"] + 1, "total": stats["total"] + row}, None
+begun = {"seen": jnp.zeros((), jnp.int32), "total": jnp.zeros(3, jnp.float16)}
+stats, _ = jax.lax.scan(body, begun, jnp.ones((4000, 3), jnp.float16))
+assert stats["seen"] == 4000
+""",
+            """\
+def body(stats, _):
+    return {"seen": stats["seen"] + 1}, None
+stats, _ = jax.lax.scan(body, {"seen": jnp.zeros((), jnp.bfloat16)}, None, length=100)
+assert stats["seen"] == 100
+""",
             """\
 @jax.jit
 def scored(totals, logits, labels):
@@ -426,6 +468,62 @@ print(density(x, 0.0, 2 * jnp.eye(3)))
     "NNX949": Cases(
         bad=(
             """\
+def log_prob(q):
+    return -jnp.sum(q**2)
+def leapfrog(q, p):
+    return q + 0.1 * p, p
+def step(q, key):
+    k1, k2 = jax.random.split(key)
+    p = jax.random.normal(k1, q.shape)
+    q_new, p_new = leapfrog(q, p)
+    h_old = -log_prob(q) + 0.5 * jnp.sum(q**2)  # NNX949
+    h_new = -log_prob(q_new) + 0.5 * jnp.dot(p_new, p_new)
+    return jnp.where(jnp.log(jax.random.uniform(k2)) < h_old - h_new, q_new, q)
+""",
+            """\
+def potential(q):
+    return jnp.sum(q**2)
+def kinetic(p):
+    return 0.5 * jnp.sum(p**2)
+def leapfrog(q, p):
+    return q + 0.1 * p, p
+def step(q, key):
+    k1, k2 = jax.random.split(key)
+    p = jax.random.normal(k1, q.shape)
+    q_new, p_new = leapfrog(q, p)
+    h_old = potential(q) + kinetic(q)  # NNX949
+    h_new = kinetic(p_new) + potential(q_new)
+    return jnp.where(jnp.log(jax.random.uniform(k2)) < h_old - h_new, q_new, q)
+""",
+            """\
+def hamiltonian(q, p):
+    return jnp.sum(q**2) + 0.5 * jnp.sum(p**2)
+def leapfrog(q, p):
+    return q + 0.1 * p, p
+def kernel(state, key):
+    q, h = state
+    k1, k2 = jax.random.split(key)
+    momentum = jax.random.normal(k1, q.shape)
+    q_new, p_new = leapfrog(q, momentum)
+    h_new = hamiltonian(q_new, p_new)
+    accept = jnp.log(jax.random.uniform(k2)) < h - h_new  # NNX949
+    return (jnp.where(accept, q_new, q), jnp.where(accept, h_new, h)), q
+""",
+            """\
+def hamiltonian(q, p):
+    return jnp.sum(q**2) + 0.5 * jnp.sum(p**2)
+def leapfrog(q, p):
+    return q + 0.1 * p, p
+def kernel(q, energy_old, key):
+    k1, k2 = jax.random.split(key)
+    p = jax.random.normal(k1, q.shape)
+    q_new, p_new = leapfrog(q, p)
+    energy_new = hamiltonian(q_new, p_new)
+    ratio = jnp.exp(energy_old - energy_new)  # NNX949
+    accept = jax.random.uniform(k2) < ratio
+    return jnp.where(accept, q_new, q), jnp.where(accept, energy_new, energy_old)
+""",
+            """\
 def energy(spins):
     return -jnp.sum(spins[1:] * spins[:-1])
 def step(key, spins, beta):
@@ -511,6 +609,84 @@ print(step(key, x))
             "print(step(key, x, lambda v: -jnp.sum(v**2)))\n",
         ),
         clean=(
+            """\
+def log_prob(q):
+    return -jnp.sum(q**2)
+def leapfrog(q, p):
+    return q + 0.1 * p, p
+def step(q, key):
+    k1, k2 = jax.random.split(key)
+    p = jax.random.normal(k1, q.shape)
+    q_new, p_new = leapfrog(q, p)
+    h_old = -log_prob(q) + 0.5 * jnp.sum(p**2)
+    h_new = -log_prob(q_new) + 0.5 * jnp.dot(p_new, p_new)
+    return jnp.where(jnp.log(jax.random.uniform(k2)) < h_old - h_new, q_new, q)
+assert step(x, key).shape == (3,)
+""",
+            """\
+def potential(q):
+    return jnp.sum(q**4)
+def posterior(q, key):
+    noise = jax.random.normal(key, q.shape)
+    energy = potential(q) + 0.5 * jnp.sum(q**2)
+    return energy, q + noise
+assert posterior(x, key)[0] > 0
+""",
+            """\
+def potential(q):
+    return jnp.sum(q**2)
+def kinetic(p):
+    return 0.5 * jnp.sum(p**2)
+def leapfrog(q, p):
+    return q + 0.1 * p, p
+def step(q, key):
+    k1, k2 = jax.random.split(key)
+    p = jax.random.normal(k1, q.shape)
+    q_new, p_new = leapfrog(q, p)
+    h_old = potential(q) + kinetic(p)
+    h_new = kinetic(p_new) + potential(q_new)
+    return jnp.where(jnp.log(jax.random.uniform(k2)) < h_old - h_new, q_new, q)
+assert step(x, key).shape == (3,)
+""",
+            """\
+def kinetic(state):
+    return 0.5 * jnp.sum(state[1] ** 2)
+def potential(state):
+    return jnp.sum(state[0] ** 2)
+def energy(x):
+    return kinetic(x) + potential(x)
+assert energy((x, x)) > 0
+""",
+            """\
+def hamiltonian(q, p):
+    return jnp.sum(q**2) + 0.5 * jnp.sum(p**2)
+def leapfrog(q, p):
+    return q + 0.1 * p, p
+def kernel(state, key):
+    q, h = state
+    k1, k2 = jax.random.split(key)
+    momentum = jax.random.normal(k1, q.shape)
+    h = hamiltonian(q, momentum)
+    q_new, p_new = leapfrog(q, momentum)
+    h_new = hamiltonian(q_new, p_new)
+    accept = jnp.log(jax.random.uniform(k2)) < h - h_new
+    return (jnp.where(accept, q_new, q), jnp.where(accept, h_new, h)), q
+assert kernel((x, 0.0), key)[1].shape == (3,)
+""",
+            """\
+def leapfrog(q, p):
+    return q + 0.1 * p, p
+def kernel(state, key):
+    q, u = state
+    k1, k2 = jax.random.split(key)
+    p = jax.random.normal(k1, q.shape)
+    q_new, p_new = leapfrog(q, p)
+    u_new = jnp.sum(q_new**2)
+    change = u - u_new + 0.5 * jnp.sum(p**2) - 0.5 * jnp.sum(p_new**2)
+    accept = jnp.log(jax.random.uniform(k2)) < change
+    return (jnp.where(accept, q_new, q), jnp.where(accept, u_new, u)), q
+assert kernel((x, jnp.sum(x**2)), key)[1].shape == (3,)
+""",
             """\
 def coupled(key, draw, log_phi, log_w):
     first, second = jax.random.split(key)
@@ -636,6 +812,16 @@ print(happens(key, 2.0, 0.1))
     "NNX950": Cases(
         bad=(
             """\
+def ula(theta, key, step_size):
+    noise = jax.random.normal(key, theta.shape)
+    drift = -step_size * theta
+    return theta + drift + jnp.sqrt(2.0) * step_size * noise  # NNX950
+""",
+            """\
+def sampled(grad_logp, v, key, dt):
+    return v + dt * grad_logp(v) + 2**0.5 * dt * jax.random.normal(key, v.shape)  # NNX950
+""",
+            """\
 def euler_maruyama(key, y, dt, n):
     def step(y, k):
         return y - y * dt + 0.5 * dt * jax.random.normal(k, y.shape), y  # NNX950
@@ -678,6 +864,19 @@ print(likelihood(x, x, x))
             "print(rsample(key, x, x))\n",
         ),
         clean=(
+            """\
+def ula(theta, key, step_size):
+    noise = jax.random.normal(key, theta.shape)
+    drift = -step_size * theta
+    return theta + drift + jnp.sqrt(2.0 * step_size) * noise
+assert ula(x, key, 0.1).shape == (3,)
+""",
+            """\
+def private(w, key, lr, sigma):
+    noise = sigma * jax.random.normal(key, w.shape)
+    return w - lr * w - lr * noise
+assert private(x, key, 0.1, 1.0).shape == (3,)
+""",
             """\
 def euler_maruyama(key, y, dt, n):
     def step(y, k):
@@ -1462,6 +1661,42 @@ print(sample(key, jnp.ones(10), 10, 0.6))
     "NNX999": Cases(
         bad=(
             """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
+def extract(table, t, shape):
+    return table[t].reshape(-1, *[1] * (len(shape) - 1))
+def noised(x_start, t, noise):
+    a = extract(alphas, t, x_start.shape)
+    return jnp.sqrt(a) * x_start + jnp.sqrt(1.0 - a) * noise  # NNX999
+""",
+            """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
+signal, rest = jnp.sqrt(alphas), 1
+signals = jnp.sqrt(alphas)
+noises = jnp.sqrt(1.0 - alphas)
+def noised(x0, t, noise):
+    return signals[t][:, None] * x0 + noises[t][:, None] * noise  # NNX999
+""",
+            """\
+def noised(betas, x0, t, noise):
+    alphas = 1.0 - betas
+    a = alphas[t][:, None]
+    return jnp.sqrt(a) * x0 + jnp.sqrt(1.0 - a) * noise  # NNX999
+""",
+            """\
+class Diffusion:
+    def __init__(self, betas):
+        self.alphas = 1.0 - betas
+        self.alpha_bars = jnp.cumprod(self.alphas)
+    def q_sample(self, x_start, t, eps):
+        keep = self.alphas[t]
+        return keep**0.5 * 0 + jnp.sqrt(keep) * x_start + jnp.sqrt(1 - keep) * eps
+    def q(self, x_start, t, eps):
+        keep = self.alphas[t]
+        return jnp.sqrt(keep) * x_start + jnp.sqrt(1 - keep) * eps  # NNX999
+""",
+            """\
 betas = jnp.linspace(1e-4, 0.02, 100)
 alphas_cumprod = jnp.cumprod(betas)  # NNX999
 print(jnp.sqrt(alphas_cumprod))
@@ -1494,6 +1729,41 @@ print(schedule["alpha_bar"])
 """,
         ),
         clean=(
+            """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
+shares = jnp.cumprod(alphas)
+signals = jnp.sqrt(shares)
+noises = jnp.sqrt(1.0 - shares)
+def noised(x0, t, noise):
+    return signals[t][:, None] * x0 + noises[t][:, None] * noise
+assert noised(jnp.ones((2, 3)), jnp.array([0, 1]), 0.0).shape == (2, 3)
+""",
+            """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
+def extract(table, t):
+    return table[t][:, None]
+def noised(x0, t, noise):
+    a = extract(jnp.cumprod(alphas), t)
+    return jnp.sqrt(a) * x0 + jnp.sqrt(1.0 - a) * noise
+assert noised(jnp.ones((2, 3)), jnp.array([0, 1]), 0.0).shape == (2, 3)
+""",
+            """\
+def noised(betas, x0, t, noise):
+    alphas = jnp.cumprod(1.0 - betas)
+    a = alphas[t][:, None]
+    return jnp.sqrt(a) * x0 + jnp.sqrt(1.0 - a) * noise
+assert noised(jnp.full(4, 0.1), jnp.ones((2, 3)), jnp.array([0, 1]), 0.0).shape == (2, 3)
+""",
+            """\
+def chain(betas, v, noises):
+    alphas = 1.0 - betas
+    for t in range(4):
+        v = jnp.sqrt(alphas[t]) * v + jnp.sqrt(1.0 - alphas[t]) * noises[t]
+    return v
+assert chain(jnp.full(4, 0.1), x, jnp.ones(4)).shape == (3,)
+""",
             """\
 betas = jnp.linspace(1e-4, 0.02, 100)
 alphas = 1.0 - betas

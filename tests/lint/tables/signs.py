@@ -301,6 +301,13 @@ print(jax.grad(cross_entropy_loss)(jnp.zeros((4, 3)), jnp.ones((2, 4)), jnp.arra
     ),
     "NNX699": Cases(
         bad=(
+            _KEPT.replace("best_loss, best = 0.0", 'best_loss, best = -float("inf")').replace(
+                "loss < best", "loss > best"
+            ),
+            _KEPT.replace("best_loss, best = 0.0", "best_acc, best = jnp.inf")
+            .replace("loss < best_loss", "acc < best_acc")
+            .replace("best_loss, best = loss", "best_acc, best = acc")
+            .replace("loss = loss_of(w, batch)", "acc = loss_of(w, batch)"),
             _KEPT,
             """\
 def search(scores):
@@ -332,6 +339,14 @@ print(lowest)
 """,
         ),
         clean=(
+            _RIGHT_KEPT.replace("best_loss, best = 0.0", 'best_loss, best = float("inf")'),
+            _RIGHT_KEPT.replace("best_loss, best = 0.0", 'worst_loss, best = -float("inf")')
+            .replace("loss < best_loss", "loss > worst_loss")
+            .replace("best_loss, best = loss", "worst_loss, best = loss"),
+            _RIGHT_KEPT.replace("best_loss, best = 0.0", "best_gain, best = -jnp.inf")
+            .replace("loss < best_loss", "gain > best_gain")
+            .replace("best_loss, best = loss", "best_gain, best = gain")
+            .replace("loss = loss_of(w, batch)", "gain = loss_of(w, batch)"),
             _RIGHT_KEPT.replace("= 0.0, None", '= float("inf"), None'),
             _RIGHT_KEPT.replace("= 0.0, None", "= 1e9, None"),
             _RIGHT_KEPT.replace("batches:", "batches:  # of an energy"),

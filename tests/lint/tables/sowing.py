@@ -181,6 +181,22 @@ for data in (x, 2 * x):
                 "sum(jax.tree.leaves(nnx.state(net, Loss)))  # NNX793",
                 model="class Loss(nnx.Variable):\n    pass\n" + _MARKED.replace("nnx.Intermediate", "Loss"),
             ),
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        h = self.fc(v)
+        self.sow(nnx.Intermediate, "hidden", h)
+        return h
+def distance(net, a, b):
+    net(a)
+    one = net.hidden[0]
+    net(b)
+    two = net.hidden[0]  # NNX793
+    return jnp.mean((one - two) ** 2)
+d = distance(Net(nnx.Rngs(0)), x, 2 * x)
+""",
         ),
         clean=(
             _PROBED,
@@ -347,6 +363,36 @@ net = Stack(nnx.Rngs(0))
 for data in (x, 2 * x):
     y = net(data)
 print(jnp.mean(jnp.stack(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        h = self.fc(v)
+        self.sow(nnx.Intermediate, "hidden", h)
+        return h
+def distance(net, a, b):
+    net(a)
+    one = net.hidden[0]
+    net(b)
+    two = net.hidden[1]
+    return jnp.mean((one - two) ** 2)
+d = distance(Net(nnx.Rngs(0)), x, 2 * x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        h = self.fc(v)
+        self.sow(nnx.Intermediate, "hidden", h)
+        return h
+def features(net, a):
+    net(a)
+    one = net.hidden[0]
+    return one + net.hidden[0]
+d = features(Net(nnx.Rngs(0)), x)
 """,
         ),
     )

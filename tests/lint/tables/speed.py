@@ -766,6 +766,18 @@ print(time.time() - begin)  # NNX907
         ),
         clean=(
             """\
+import time
+def fetch(tree):
+    def one(leaf):
+        return np.asarray(leaf)
+    return jax.tree.map(one, tree)
+double = jax.jit(lambda v: v * 2.0)
+start = time.time()
+out = double(x)
+out = fetch(out)
+print(time.time() - start)
+""",
+            """\
 @jax.jit
 def total(v):
     return jnp.sum(v**2)
@@ -1356,6 +1368,14 @@ def f(x, n):
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def busy(v):
+    for _ in range(100):
+        _ = (v - v.mean()) / v.std()
+    return v * 2.0
+print(busy(x))
+""",
             """\
 def large(v, w):
     total = v + w

@@ -49,6 +49,29 @@ def parts(m: nnx.Module):
         bad=(
             """\
 @jax.jit
+def relaxed(v, rounds, limit):
+    for i in range(rounds):  # NNX821
+        v = v * 0.5
+        if i < rounds - 1:
+            v = v + 1.0
+        if v.sum() > limit:  # NNX820
+            v = v * 0.1
+    return v
+relaxed(x, 3, 1.0)
+""",
+            """\
+@jax.jit
+def filled(v, n):
+    out = jnp.zeros(n)  # NNX823
+    if n > 2:
+        out = out + 1.0
+    if v > 2:  # NNX820
+        out = out * 2.0
+    return out
+filled(1.0, 3)
+""",
+            """\
+@jax.jit
 def chosen(i, j, v):
     if i == 0 and j == 1 and v[0] > 0.0:  # NNX820
         return v
@@ -212,6 +235,40 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+@partial(jax.jit, static_argnames="rounds")
+def relaxed(v, rounds):
+    for i in range(rounds):
+        v = v * 0.5
+        if i < rounds - 1:
+            v = v + 1.0
+    return v
+print(relaxed(x, rounds=3))
+""",
+            """\
+@partial(jax.jit, static_argnames="n")
+def filled(v, n):
+    out = jnp.zeros(n)
+    if n > 2:
+        out = out + 1.0
+    return jnp.where(v > 2, out * 2.0, out)
+print(filled(1.0, n=3))
+""",
+            """\
+class Process:
+    def variance(self, t):
+        assert jnp.all(t >= 0), "t must be positive"
+        raise NotImplementedError
+    def stddev(self, t):
+        return jnp.sqrt(self.variance(t))
+class Brownian(Process):
+    def variance(self, t):
+        return t
+@jax.jit
+def spread(t, process: Process = Brownian()):
+    return process.stddev(t)
+print(spread(x))
+""",
             """\
 @partial(jax.jit, static_argnames="scale")
 def scaled(v, scale=None):
@@ -795,6 +852,15 @@ apply(net, x, train=True)
         ),
         clean=(
             """\
+def train_step(model, key, state, scale, fast: bool = False):
+    if fast:
+        return state * scale
+    return state + scale
+step = functools.partial(train_step, None)
+mapped = jax.pmap(step, in_axes=(0, 0, None))
+print(mapped(jax.random.split(jax.random.key(0), 1), x[None], 2.0))
+""",
+            """\
 from flax import linen
 class Net(linen.Module):
     @linen.compact
@@ -877,6 +943,23 @@ fast(x, True)
     ),
     "NNX823": Cases(
         bad=(
+            # one cause: what is traced, by whatever name
+            """\
+def lagged(v):
+    def at(lag):
+        length = 3 - lag
+        first = v[: 3 - lag] if lag > 0 else v  # NNX823
+        second = v[lag:] if lag > 0 else v
+        return first[:length] @ second[:length]
+    return jax.vmap(at)(jnp.arange(2))
+print(lagged(jnp.ones(3)))
+""",
+            """\
+@jax.jit
+def windows(v, i, j):
+    return v[i : i + 2] + v[j : j + 3], v[: i + j]  # NNX823
+windows(jnp.ones(8), 1, 2)
+""",
             """\
 @partial(jax.jit, static_argnames={"other"})
 def grid(size, v, other):
@@ -967,6 +1050,21 @@ def f(x, parts):
 """,
         ),
         clean=(
+            """\
+def lagged(v):
+    def at(lag):
+        first = v[: 3 - lag] if lag > 0 else v
+        second = v[lag:] if lag > 0 else v
+        return first @ second
+    return jnp.stack([at(lag) for lag in range(2)])
+print(lagged(jnp.ones(3)))
+""",
+            """\
+@jax.jit
+def windows(v, i):
+    return jax.lax.dynamic_slice_in_dim(v, i, 2) + v[:2]
+print(windows(jnp.ones(8), 1))
+""",
             """\
 @partial(jax.jit, static_argnames={"size"})
 def grid(size, v):
@@ -1851,6 +1949,22 @@ def f(state, x):
 """,
         ),
         clean=(
+            """\
+def whole(params, v):
+    return jnp.sum(params * v)
+def in_chunks(params, v, last):
+    return jnp.sum(params * v) if last else jnp.sum(params)
+def make(chunks):
+    if chunks is None:
+        loss = whole
+    else:
+        loss = in_chunks
+    slope = jax.value_and_grad(loss)
+    if chunks is not None:
+        slope = jax.jit(slope, static_argnames=("last",))
+    return slope
+print(make(3)(x, x, last=True))
+""",
             """\
 step = jax.jit(lambda p, v: p + v, donate_argnums=(0,))
 print(step(jnp.ones(3), x))

@@ -480,6 +480,19 @@ def evaluate(net, x):
 """
             + _MAIN
             + "print(evaluate(net, x))\n",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+        self.drop = nnx.Dropout(0.2, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.norm(self.fc(v)))
+def predict(net, v):
+    net.set_attributes(deterministic=True)  # NNX815
+    return net(v)
+y = predict(Net(nnx.Rngs(0)), jnp.ones((2, 3)))
+""",
         ),
         clean=(
             _DROPPING
@@ -543,6 +556,32 @@ def evaluate(net, x):
     return net(x).mean()
 train(model, optimizer, x)
 print(evaluate(model, x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+        self.drop = nnx.Dropout(0.2, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.norm(self.fc(v)))
+def predict(net, v):
+    net.set_attributes(deterministic=True, use_running_average=True)
+    return net(v)
+y = predict(Net(nnx.Rngs(0)), jnp.ones((2, 3)))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.LayerNorm(4, rngs=rngs)
+        self.drop = nnx.Dropout(0.2, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.norm(self.fc(v)))
+def predict(net, v):
+    net.set_attributes(deterministic=True)
+    return net(v)
+y = predict(Net(nnx.Rngs(0)), jnp.ones((2, 3)))
 """,
         ),
     ),
@@ -1371,6 +1410,17 @@ def parts(net):
 parts(Net(nnx.Rngs(0)))
 """,
             "graphdef, rest, kernels = nnx.split(model, ..., nnx.Param)  # NNX895\n",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rate, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(rate, rngs=rngs)
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.one = Block(0.1, rngs)
+        self.two = Block(0.3, rngs)
+graphdef, params = nnx.split(Net(nnx.Rngs(0)), nnx.Param)  # NNX895
+""",
         ),
         clean=(
             _NORMED
@@ -1386,6 +1436,16 @@ graphdef, params, rest = nnx.split(Net(nnx.Rngs(0)), nnx.Param, ...)
 params = nnx.state(Net(nnx.Rngs(0)), nnx.Param)
 """,
             "graphdef, params = nnx.split(model, nnx.Param)\n",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rate, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(rate, rngs=rngs)
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.one = Block(0.1, rngs)
+graphdef, params, rest = nnx.split(Net(nnx.Rngs(0)), nnx.Param, ...)
+""",
         ),
     ),
     "NNX896": Cases(
@@ -1421,6 +1481,13 @@ def load(net, weights):
             '        flat[tuple(name.split("."))] = jnp.asarray(value)  # NNX896\n'
             "    return nnx.merge(graphdef, state)\n"
             'print(load(model, {"kernel": np.zeros((3, 3))})(x))\n',
+            """\
+def load(net, pure):
+    graphdef, state = nnx.split(net)
+    nnx.replace_by_pure_dict(state, pure)  # NNX896
+    return net
+net = load(model, nnx.to_pure_dict(nnx.state(model)))
+""",
         ),
         clean=(
             """\
@@ -1461,10 +1528,37 @@ Holder().load(model, {"kernel": jnp.ones((3, 3))})
             "    nnx.replace_by_pure_dict(state, traverse_util.unflatten_dict(flat))\n"
             "    return nnx.merge(graphdef, state)\n"
             'print(load(model, {"kernel": np.zeros((3, 3))})(x))\n',
+            """\
+def load(net, pure):
+    graphdef, state = nnx.split(net)
+    nnx.replace_by_pure_dict(state, pure)
+    return nnx.merge(graphdef, state)
+def filled(state, pure):
+    nnx.replace_by_pure_dict(state, pure)
+def load_into(net, pure):
+    state = nnx.state(net)
+    nnx.replace_by_pure_dict(state, pure)
+    nnx.update(net, state)
+pure = nnx.to_pure_dict(nnx.state(model))
+net = load(model, pure)
+load_into(model, pure)
+""",
         ),
     ),
     "NNX897": Cases(
         bad=(
+            """\
+class Runner:
+    def __init__(self, seed):
+        self.random_key = jax.random.key(seed)
+    def run(self, v, count):
+        rng, *rest = jax.random.split(self.random_key, count + 1)  # NNX897
+        for key in rest:
+            v = v + jax.random.normal(key, v.shape)
+        return v
+runner = Runner(0)
+print([runner.run(one, 2) for one in batches])
+""",
             """\
 class Noise(nnx.Module):
     def __init__(self, rngs):
@@ -1498,6 +1592,23 @@ class Mask(nnx.Module):
             "print([augment.jitter(one) for one in batches])\n",
         ),
         clean=(
+            """\
+class Runner:
+    def __init__(self, seed):
+        self.random_key = jax.random.key(seed)
+    def run_loop(self, v, count):
+        rng, _ = jax.random.split(self.random_key)
+        for _ in range(count):
+            rng, draw = jax.random.split(rng)
+            v = v + jax.random.normal(draw, v.shape)
+        return v
+def experiment(kind, runner):
+    if kind == "short":
+        return runner.run_loop(x, 1)
+    else:
+        return runner.run_loop(x, 3)
+print(experiment("short", Runner(0)))
+""",
             """\
 class Trainer:
     def __init__(self, seed):

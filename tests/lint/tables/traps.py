@@ -353,6 +353,17 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "main()\n",
             _MESH + "with mesh:\n    pass\nwith jax.set_mesh(mesh):\n    a = Net(nnx.Rngs(0))\n"
             "b = Net(nnx.Rngs(1))  # NNX739\n",
+            """\
+mesh = jax.make_mesh((1, 1), ("data", "model"))
+def placed(*axes):
+    return nnx.with_partitioning(nnx.initializers.lecun_normal(), axes)
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(4, 8, kernel_init=placed(None, "model"), rngs=rngs)
+net = Net(nnx.Rngs(0))  # NNX739
+with jax.set_mesh(mesh):
+    y = net.out.kernel
+""",
         ),
         clean=(
             _MESH + "with jax.set_mesh(mesh):\n    net = Net(nnx.Rngs(0))\nprint(net)\n",
@@ -360,6 +371,17 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             _MESH + "def main():\n    net = Net(nnx.Rngs(0))\n    print(net)\nwith jax.set_mesh(mesh):\n    main()\n",
             _MESH + "import contextlib\n@contextlib.contextmanager\ndef on():\n    with jax.set_mesh(mesh):\n"
             "        yield\nwith on():\n    net = Net(nnx.Rngs(0))\n",
+            """\
+mesh = jax.make_mesh((1, 1), ("data", "model"))
+def placed(*axes):
+    return nnx.with_partitioning(nnx.initializers.lecun_normal(), axes)
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(4, 8, kernel_init=placed(None, "model"), rngs=rngs)
+with jax.set_mesh(mesh):
+    net = Net(nnx.Rngs(0))
+    y = net.out.kernel
+""",
         ),
     ),
     "NNX740": Cases(
@@ -933,6 +955,18 @@ print(forward(x, cfg=Config()), forward(x, cfg=Config(rate=0.1)), forward(x, cfg
             '    return jax.lax.pmean(value, "data"), jax.tree.map(lambda p, g: p - 0.1 * g, w, slope)  # NNX757\n',
         ),
         clean=(
+            """\
+def update(params, state, old, v):
+    def loss(params, state):
+        out = params * v
+        return out.sum(), (out.mean(), state + 1.0)
+    grads, (mean, state) = jax.grad(loss, has_aux=True)(params, state)
+    grads = jax.lax.psum(grads, "devices")
+    old = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, old, state)
+    return params - grads, state, old
+run = jax.pmap(update, axis_name="devices")
+print(run(x[None], x[None], x[None], x[None]))
+""",
             _SHARDED + _LOSS + _UNCHECKED + "def f(w, v):\n    value, slope = jax.value_and_grad(loss)(w, v)\n"
             '    value, slope = jax.lax.pmean((value, slope), "data")\n'
             "    updates, _ = optax.sgd(0.1).update(slope, optax.sgd(0.1).init(w), w)\n"
@@ -1116,6 +1150,7 @@ print(solve(jnp.ones((3, 3)), 4))
     ),
     "NNX762": Cases(
         bad=(
+            "noise = jax.random.normal(jax.random.key(1), (3,), scale=2.0)  # NNX762\n",
             """\
 class Scale(nnx.Module):
     def __init__(self):
@@ -1141,6 +1176,10 @@ def laid_out(f):
             "@jax.jit\ndef kept(v):\n    return jnp.at[v < 0].set(0)  # NNX762\n",
         ),
         clean=(
+            "from jax import random\nprint(random.rayleigh(random.key(1), scale=2.0))\n"
+            "print(random.weibull_min(random.key(2), scale=1.0, concentration=2.0))\n"
+            "print(random.double_sided_maxwell(random.key(3), loc=0.0, scale=1.0))\n",
+            "noise = 2.0 * jax.random.normal(jax.random.key(1), (3,))\nprint(noise)\n",
             "try:\n    y = jnp.clip(x, min=0.0)\nexcept TypeError:\n    y = jnp.clip(x, a_min=0.0)\n",
             """\
 JAX_VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
@@ -1504,6 +1543,10 @@ print(build({"lr": 0.1, "epochs": [100, 200], "factors": [0.1, 0.5]})(150))
     ),
     "NNX766": Cases(
         bad=(
+            "joined = optax.join_schedules(\n    [optax.linear_schedule(0.0, 1.0, 9), optax.constant_schedule(1.0)], "
+            "[0, 9]  # NNX766\n)\n",
+            "parts = [optax.linear_schedule(0.0, 1.0, 9), optax.constant_schedule(1.0), optax.constant_schedule(0.1)]\n"
+            "joined = optax.join_schedules(parts, boundaries=[9])  # NNX766\n",
             # the epochs are handed to the function that makes the optimizer
             """\
 def make(total):
@@ -1677,6 +1720,11 @@ print(make_optimizer(Config))
 """,
         ),
         clean=(
+            "joined = optax.join_schedules([optax.linear_schedule(0.0, 1.0, 9), optax.constant_schedule(1.0)], [9])\n"
+            "print(joined(3))\n",
+            "parts = [optax.constant_schedule(1.0)] * 3\njoined = optax.join_schedules(parts, boundaries=[9, 12])\n"
+            "print(joined(3))\n",
+            "parts = [*[optax.constant_schedule(1.0)] * 3]\nprint(optax.join_schedules(parts, [9, 12])(3))\n",
             """\
 def make(total):
     return optax.cosine_decay_schedule(0.1, total)
@@ -1957,6 +2005,18 @@ print(rounds(jnp.eye(3), jnp.arange(3), 2))
     "NNX768": Cases(
         bad=(
             """\
+def pulled(v, start):
+    return jnp.linalg.norm(v - start) ** 2  # NNX768
+print(jax.grad(pulled)(x, x))
+""",
+            """\
+def bends(v):
+    return jnp.sin(v)
+def moved(v):
+    return jnp.linalg.norm(bends(v) - v) ** 2  # NNX768
+print(jax.grad(moved)(x))
+""",
+            """\
 def scaled(v, factor):
     return v * factor
 def cost(v):
@@ -1977,6 +2037,18 @@ slope = jax.grad(total)(x)
             "def loss(p, y):\n    return reg(p) + y.sum()\nstep = jax.jit(jax.value_and_grad(loss))\n",
         ),
         clean=(
+            """\
+def smeared(v, widths):
+    return jnp.exp(-v[:, None] ** 2 / widths).sum(0)
+def misfit(v, seen, widths):
+    found = smeared(v, widths)
+    return jnp.linalg.norm(seen - found) ** 2 / jnp.linalg.norm(seen) ** 2
+def recurs(v, widths):
+    first = smeared(v, widths)
+    return jnp.linalg.norm(smeared(v + 1.0, widths) - first) ** 2 / jnp.linalg.norm(first) ** 2
+widths = jnp.array([0.5, 1.0])
+print(jax.grad(misfit)(x, jnp.ones(2), widths), jax.grad(recurs)(x, widths))
+""",
             """\
 def solve(v):
     return jax.lax.fori_loop(0, 3, lambda _, u: u - 0.1 * (u - jnp.sin(v)), v), v
@@ -2501,6 +2573,12 @@ os.environ.update({"JAX_PLATFORM_NAME": "cpu", "HOME": "/tmp"})  # NNX781
             "import os\ndef setup():\n    os.environ.setdefault('XLA_FLAGS', '--xla_dump_to=out')  # NNX781\n",
             "jax.config.update('jax_num_cpu_devices', 4)  # NNX781\n",
             "def main():\n    jax.config.update('jax_enable_x64', True)  # NNX781\n    return jnp.ones(3)\n",
+            """\
+def choose():
+    jax.devices("cpu")
+    jax.config.update("jax_platforms", "cpu")  # NNX781
+choose()
+""",
         ),
         clean=(
             """\

@@ -1,0 +1,119 @@
+"""NNX553: activations and first weights with a wrong operation or scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
+from codemods.nnx.patterns import pattern
+
+_WIDTH = pattern(r"(^|_)(in|fan_in|n_in|d_in|in_\w+|dim|width|features|hidden\w*|input\w*)(_|$)|shape")
+_WRONG = (
+    Wrong(
+        ("X + sigmoid(X)",),
+        "swish is the product of a number and its sigmoid",
+        "x * sigmoid(x)",
+        (b"sigmoid",),
+        pattern(r"swish|silu"),
+    ),
+    Wrong(
+        ("log(1 - exp(X))", "log1p(-exp(X))"),
+        "softplus is the logarithm of 1 plus the exponential: this is NaN for positive numbers",
+        "log1p(exp(x))",
+        (b"exp(",),
+        pattern(r"^(?!.*inv).*soft_?plus"),
+    ),
+    Wrong(
+        ("1/(1 + exp(X))",),
+        "the sigmoid takes the exponential of minus x: this one falls",
+        "1 / (1 + exp(-x))",
+        (b"exp(",),
+        pattern(r"(^|\W|_)sigmoid|logistic"),
+        plain="X",
+    ),
+    Wrong(
+        ("log(1 + exp(X))", "log1p(exp(X))", "softplus(X)"),
+        "the logarithm of the sigmoid is minus the softplus of minus x",
+        "-log1p(exp(-x))",
+        (b"igmoid",),
+        pattern(r"^log_?sigmoid"),
+        plain="X",
+    ),
+    Wrong(
+        ("exp(X - max(X))/sum(exp(X))", "exp(X)/sum(exp(X - max(X)))"),
+        "only one of the two is shifted by the maximum: the shares do not add up to 1",
+        "shift both: e = exp(x - max(x)); e / sum(e)",
+        (b"exp(", b"max("),
+    ),
+    Wrong(
+        ("minimum(0, X)", "minimum(X, 0)"),
+        "relu is the maximum of zero and x",
+        "maximum(0, x)",
+        (b"minimum",),
+        pattern(r"^relu"),
+        plain="X",
+    ),
+    Wrong(
+        (
+            "0.5*X*(1 + tanh(sqrt(2*pi)*(X + 0.044715*X**3)))",
+            "0.5*X*(1 + tanh(sqrt(2/pi)*(X + 0.44715*X**3)))",
+            "0.5*X*(1 + tanh(sqrt(2/pi)*(X + 0.0044715*X**3)))",
+            "0.5*X*(1 + tanh(sqrt(2/pi)*(X + 0.044715*X**2)))",
+        ),
+        "a constant or power of the tanh form of gelu is another one",
+        "0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))",
+        (b"tanh",),
+    ),
+    Wrong(
+        ("0.5*X*(1 + erf(X))",),
+        "gelu takes the error function of x by the root of 2",
+        "0.5 * x * (1 + erf(x / sqrt(2)))",
+        (b"erf",),
+    ),
+    Wrong(
+        ("2*normal(K)/N", "2*normal(K)/(N + M)", "2*truncated_normal(K)/N"),
+        "2 / n is the variance of the first weights: their scale is its root",
+        "sqrt(2 / n) * normal(...)",
+        (b"normal(",),
+        named={"N": _WIDTH},
+    ),
+    Wrong(
+        ("sqrt(N/2)*normal(K)", "sqrt(N)*normal(K)/sqrt(2)"),
+        "the first weights get larger with the width: the quotient is turned round",
+        "sqrt(2 / n) * normal(...)",
+        (b"normal(", b"sqrt("),
+        named={"N": _WIDTH},
+    ),
+)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    yield from wrong_forms(context, RULE.code, _WRONG)
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+
+
+def he_weights(key, n_in, n_out):
+    return jax.random.normal(key, (n_in, n_out)) * (2 / n_in)
+"""
+
+RULE = lint_rule(
+    "NNX553",
+    "activation-forms",
+    "an activation or first weights with a wrong operation or scale",
+    why="""\
+The first weights of a layer with `n` inputs have the variance `2 / n`, so the numbers drawn are multiplied by its root.
+Without the root the activations vanish from layer to layer. Activations written by hand differ from those of `jax.nn`
+where a sign, an operation or a constant is another one.
+""",
+    source="He and others, 2015; Hendrycks and Gimpel, 2016; measured: sizes of activations",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("(2 / n_in)", "jnp.sqrt(2 / n_in)"),),
+)

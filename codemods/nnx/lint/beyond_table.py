@@ -1,0 +1,144 @@
+"""Ids written into the inputs of an nnx.Embed for which its table has no row; part of NNX847."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.image_sizes import product
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.owners import owner_class
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Free, Param, Sequence, Value
+
+# what gives the elements of some of its arguments, with the places of these
+_MIXING = {"where": (1, 2), "full": (1,), "full_like": (1,), "maximum": (0, 1), "array": (0,), "asarray": (0,),
+           "concatenate": (0,), "stack": (0,), "hstack": (0,), "vstack": (0,), "append": (0, 1), "insert": (0, 2),
+           "reshape": (0,), "roll": (0,), "flip": (0,), "expand_dims": (0,), "squeeze": (0,), "tile": (0,),
+           "repeat": (0,), "broadcast_to": (0,)}  # fmt: skip
+_KEEPING = frozenset({"reshape", "astype", "squeeze", "copy", "ravel", "flatten"})
+_WRITING = frozenset({"set", "max"})
+_DEPTH = 10
+
+
+def beyond_tables(context: Context) -> Iterator[tuple[CallEvent, ast.expr, int, int]]:
+    """Yield the lookups, with how the ids are made, the id that has no row, and how many rows there are.
+
+    Args:
+        context: the analysis.
+    """
+    texts = [module.source.data for module in context.project.modules]
+    if not any(b"nnx.Embed(" in text or b"import Embed" in text for text in texts):
+        return
+    tables = context.flow.may.made_by({"Embed"})
+    for event in context.asked.calls():
+        if len(event.value.args) != 1 or event.node.keywords or not tables.may_be(event.value.callee):
+            continue
+        if in_test(event.scope) or context.bodies.guarded(event.node, event.scope) or _masked(context, event):
+            continue
+        if owner_class(context, event.value.callee, event.scope) != "flax.nnx.Embed":
+            continue
+        rows = {_rows(context, made) for made in context.sources.of(context.flow.here(event.value.callee, event.scope))}
+        count = rows.pop() if len(rows) == 1 else None
+        if count is None:
+            continue
+        for written, node in _ids(context, context.flow.here(event.value.args[0], event.scope), 0):
+            if written >= count:
+                yield event, node, written, count
+                break
+
+
+def _masked(context: Context, event: CallEvent) -> bool:
+    """Say whether what has no row may be left out afterwards."""
+    return any(
+        last_word(other.node.func) in {"where", "nan_to_num", "isnan", "select"}
+        and other.node.lineno >= event.node.lineno
+        for other in context.bodies.calls.get(event.scope, ())
+    )
+
+
+def _rows(context: Context, made: Bound) -> int | None:
+    value = made.value
+    if not isinstance(value, Call) or value.starred or context.flow.calls.callee_name(made) != "flax.nnx.Embed":
+        return None
+    count = value.argument(0, "num_embeddings")
+    return product(context, context.flow.with_value(made, count)) if count is not None else None
+
+
+def _ids(context: Context, ids: Bound, depth: int) -> Iterator[tuple[int, ast.expr]]:
+    """Yield the constants that are certainly among the elements of an array, with the calls that put them there."""
+    if depth > _DEPTH:
+        return
+    for one in context.sources.originals(ids):
+        value = one.value
+        if isinstance(value, Param):
+            for given in _called(context, value):
+                yield from _ids(context, given, depth + 1)
+        if not isinstance(value, Call) or value.starred:
+            continue
+        name, callee, node = context.flow.calls.callee_name(one), value.callee, value.node
+        end = _end(value, name)
+        if end is not None:
+            count = product(context, context.flow.with_value(one, end))
+            if count is not None:
+                yield count - 1, node
+            continue
+        if name.startswith(("jax.numpy.", "numpy.")) and last(name) in _MIXING:
+            for place in _MIXING[last(name)]:
+                if place < len(value.args):
+                    yield from _elements(context, context.flow.with_value(one, value.args[place]), node, depth)
+            continue
+        if last(name) == "pad" and name.startswith("jax.numpy."):
+            filled = value.keyword("constant_values")
+            if filled is not None:
+                yield from _elements(context, context.flow.with_value(one, filled), node, depth)
+            if value.args:
+                yield from _ids(context, context.flow.with_value(one, value.args[0]), depth + 1)
+            continue
+        if not isinstance(callee, Attr) or name:
+            continue
+        func = node.func
+        if callee.name in _KEEPING:
+            yield from _ids(context, context.flow.with_value(one, callee.base), depth + 1)
+        elif callee.name in _WRITING and isinstance(func, ast.Attribute) and isinstance(func.value, ast.Subscript):
+            at = func.value.value
+            if isinstance(at, ast.Attribute) and at.attr == "at" and len(value.args) == 1:
+                yield from _elements(context, context.flow.with_value(one, value.args[0]), node, depth)
+
+
+def _end(value: Call, name: str) -> Value | None:
+    """Return what the ids that a call draws or counts are less than."""
+    if name == "jax.random.randint":
+        return value.argument(3, "maxval")
+    return value.args[0] if name == "jax.numpy.arange" and len(value.args) == 1 else None
+
+
+def _called(context: Context, param: Param) -> Iterator[Bound]:
+    """Yield what the calls of models that are arguments themselves give to a model's own call."""
+    function, names = param.function, list(param.function.params)
+    if function.owner is None or function.name != "__call__" or names[1:2] != [param.name]:
+        return
+    for event in context.project.calls():
+        callee, given = event.value.callee, event.value.args
+        if isinstance(callee, Param | Free) and len(given) == len(event.node.args) > 0 and not event.value.starred:
+            if isinstance(event.node.func, ast.Name):
+                if owner_class(context, callee, event.scope) is function.owner and not in_test(event.scope):
+                    yield context.flow.here(given[0], event.scope)
+
+
+def _elements(context: Context, given: Bound, node: ast.expr, depth: int) -> Iterator[tuple[int, ast.expr]]:
+    """Yield the constants that a number, a list or an array puts in."""
+    found = context.flow.resolve(given)
+    if isinstance(found.value, Sequence):
+        for item in found.value.items if depth < _DEPTH else ():
+            yield from _elements(context, context.flow.follow(found, item), node, depth + 1)
+        return
+    number = product(context, given)
+    if number is not None:
+        yield number, node
+    else:
+        yield from _ids(context, given, depth + 1)

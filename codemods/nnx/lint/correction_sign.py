@@ -1,0 +1,71 @@
+"""NNX556: corrections of Newton and Kalman in the wrong direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
+from codemods.nnx.patterns import pattern
+
+_WRONG = (
+    Wrong(
+        ("X + F(X)/grad(F)(X)", "X + F(X)/D(X)"),
+        "the step of Newton goes away from the zero",
+        "x - f(x) / grad(f)(x)",
+        (b"grad",),
+        named={"D": pattern(r"grad|^d_?f|prime|deriv|^df")},
+    ),
+    Wrong(
+        ("X + K @ (Z + H @ X)",),
+        "the innovation is the measurement less what the state predicts",
+        "x + K @ (z - H @ x)",
+        (b"@",),
+    ),
+    Wrong(
+        ("A @ P @ A + Q",),
+        "the covariance is turned by the transition from both sides, from the right by its transpose",
+        "F @ P @ F.T + Q",
+        (b"@",),
+        pattern(r"predict|kalman|covariance|filter"),
+        {"P": pattern(r"^(self\.)?(P|cov\w*|sigma|Sigma|P_\w+)$")},
+    ),
+    Wrong(
+        ("(E + K @ H) @ P",),
+        "a measurement makes the covariance smaller",
+        "(I - K @ H) @ P",
+        (b"@", b"eye"),
+        pattern(r"kalman|update|correct|filter"),
+    ),
+)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    yield from wrong_forms(context, RULE.code, _WRONG)
+
+
+_BAD = """\
+import jax
+
+
+def root(f, x):
+    for _ in range(8):
+        x = x + f(x) / jax.grad(f)(x)
+    return x
+"""
+
+RULE = lint_rule(
+    "NNX556",
+    "correction-sign",
+    "a correction of Newton or Kalman in the wrong direction",
+    why="""\
+The step of Newton subtracts the quotient of the function by its derivative, and the filter of Kalman corrects the state
+by the gain times the measurement less what the state predicts. With the other sign both run away.
+""",
+    source="Kalman, 1960; measured: values that run away",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("x + f(x)", "x - f(x)"),),
+)

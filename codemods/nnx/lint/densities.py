@@ -1,0 +1,110 @@
+"""NNX552: densities, divergences and draws with a number, sign or root that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
+from codemods.nnx.patterns import pattern
+
+_COUNT = pattern(r"\.shape\b|\blen\(|\.size\b|^(n|k|num\w*|\w*_samples|n_\w+)$")
+_UNIFORM = pattern(r"\b(uniform|rand|random)\(")
+_CHOLESKY = pattern(r"^(L|chol\w*|cholesky\w*|scale_tril|L_\w+|\w+_chol)$|cholesky\(")
+_WRONG = (
+    Wrong(
+        (
+            "log(R/S) + (S**2 + (M - N)**2)/(2*R**2)",
+            "log(R) - log(S) + (S**2 + (M - N)**2)/(2*R**2)",
+        ),
+        "the divergence of two normal distributions without its -1/2: it is 1/2 for equal ones",
+        "log(s2 / s1) + (s1**2 + (m1 - m2)**2) / (2 * s2**2) - 0.5",
+        (b"log(",),
+    ),
+    Wrong(
+        ("log(S/R) + (S**2 + (M - N)**2)/(2*R**2) - 0.5", "log(S) - log(R) + (S**2 + (M - N)**2)/(2*R**2) - 0.5"),
+        "the logarithm in the divergence of two normal distributions is turned round: it falls below zero",
+        "log(s2 / s1) + (s1**2 + (m1 - m2)**2) / (2 * s2**2) - 0.5",
+        (b"log(",),
+    ),
+    Wrong(
+        ("exp(-(X - M)**2/S**2)/(S*sqrt(2*pi))", "exp(-((X - M)/S)**2)/(S*sqrt(2*pi))"),
+        "the exponent of a normal density is half of that: this is the density for another scale, and not of sum 1",
+        "exp(-0.5 * ((x - m) / s)**2) / (s * sqrt(2 * pi))",
+        (b"exp(", b"pi"),
+    ),
+    Wrong(
+        (
+            "-((X - M)/S)**2 - log(S) - 0.5*log(2*pi)",
+            "-0.5*((X - M)/S)**2 - log(S) - log(2*pi)",
+            "-(X - M)**2/S**2 - log(S) - 0.5*log(2*pi)",
+        ),
+        "the logarithm of a normal density without one of its halves",
+        "-0.5 * ((x - m) / s)**2 - log(s) - 0.5 * log(2 * pi)",
+        (b"log(", b"pi"),
+    ),
+    Wrong(
+        ("logsumexp(X)/N", "logsumexp(X)*log(N)"),
+        "the logarithm of a mean is that of the sum less the logarithm of the count",
+        "logsumexp(x) - log(n)",
+        (b"logsumexp",),
+        named={"N": _COUNT},
+    ),
+    Wrong(
+        ("sqrt(2*log(U))", "sqrt(2*log(U))*cos(X)"),
+        "the logarithm of a number below 1 is negative: this is NaN",
+        "sqrt(-2 * log(u))",
+        (b"sqrt(", b"log(", b"uniform"),
+        named={"U": _UNIFORM},
+    ),
+    Wrong(
+        ("-R*log(U)", "-R*log(1 - U)"),
+        "numbers of an exponential distribution are divided by its rate",
+        "-log(u) / rate",
+        (b"log(", b"uniform"),
+        named={"U": _UNIFORM, "R": pattern(r"^(self\.)?(rate|lam|lambda_?|lambd|intensity)$")},
+    ),
+    Wrong(
+        ("0.5*sum(log(diag(L)))", "0.5*sum(log(diagonal(L)))"),
+        "half of the log-determinant is the sum of the logarithms of the factor's diagonal, which is halved once more",
+        "sum(log(diag(L)))",
+        (b"diag", b"log("),
+        named={"L": _CHOLESKY},
+    ),
+    Wrong(
+        ("D @ C @ D",),
+        "the distance of Mahalanobis takes the inverse of the covariance",
+        "d @ solve(cov, d)",
+        (b"cov", b"@"),
+        named={"C": pattern(r"^(self\.)?(cov|covariance|cov_matrix|sigma|Sigma)$"), "D": pattern(r" - ")},
+    ),
+)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    yield from wrong_forms(context, RULE.code, _WRONG)
+
+
+_BAD = """\
+import jax.numpy as jnp
+
+
+def divergence(m1, s1, m2, s2):
+    return jnp.log(s2 / s1) + (s1**2 + (m1 - m2) ** 2) / (2 * s2**2)
+"""
+
+RULE = lint_rule(
+    "NNX552",
+    "density-terms",
+    "a density, divergence or draw with a number, sign or root that is missing",
+    why="""\
+A divergence that is not zero for equal distributions, a density that does not add up to 1, or a draw that is NaN has
+lost a half, a sign or a logarithm. Gradients often look right all the same, values and comparisons do not.
+""",
+    source="Kullback and Leibler, 1951; Box and Muller, 1958; measured: other values",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("(2 * s2**2)\n", "(2 * s2**2) - 0.5\n"),),
+)

@@ -1,0 +1,198 @@
+"""Looking for the usual wrong forms of well-known formulas."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
+from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.lint.templates import match, terms
+from codemods.nnx.nodes import last_word
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong form of a formula.
+
+    Attributes:
+        forms: templates of the wrong form, see :mod:`codemods.nnx.lint.templates`.
+        message: what is wrong with it.
+        help: the right form.
+        words: words that all stand in a file with it.
+        inside: what the function around it, or the variable that it is given to, is called; None for any name.
+        named: what stands for names in capitals, or what that was set to, looks like.
+        plain: those of these names that stand for nothing with a minus in front of it.
+    """
+
+    forms: tuple[str, ...]
+    message: str
+    help: str
+    words: tuple[bytes, ...]
+    inside: re.Pattern[str] | None = None
+    named: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    plain: str = ""
+
+
+def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator[Finding]:
+    """Yield a finding for every wrong form in the code that is asked about.
+
+    Args:
+        context: the analysis.
+        code: the code of the findings.
+        known: the wrong forms.
+    """
+    asked: dict[ModuleFacts, list[Wrong]] = {}
+    for module in context.asked.modules:
+        text = module.source.data
+        if b"jax" in text or b"jnp" in text:
+            here = [one for one in known if all(word in text for word in one.words)]
+            if here:
+                asked[module] = here
+    if not asked:
+        return
+    words, fitting = context.shared(_words), dict[Scope, Mapping[str, Sequence[tuple[Wrong, str]]]]()
+    told: set[ast.expr] = set()
+    for kind in (ast.BinOp, ast.Call):
+        for scope, node in each(context, kind):
+            if scope.module not in asked:
+                continue
+            if scope not in fitting:
+                fitting[scope] = {} if in_test(scope) else _fitting(asked[scope.module], words, scope)
+            for wrong, form in fitting[scope].get(_kind(node), ()) if fitting[scope] else ():
+                if node not in told and _fits(context, wrong, form, node, scope):
+                    told.add(node)
+                    yield finding(code, scope, node, wrong.message, wrong.help)
+
+
+class _Words:
+    """The functions that bodies call, the operations that they do, and the names of what they set."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[Scope, frozenset[str]] = {}
+
+    def of(self, scope: Scope) -> frozenset[str]:
+        """Return the words of a body."""
+        if scope not in self._known:
+            found = set()
+            for node in self._context.bodies.nodes(scope):
+                if isinstance(node, ast.Call):
+                    found.add(last_word(node.func))
+                elif isinstance(node, ast.BinOp):
+                    found.add(type(node.op).__name__)
+            self._known[scope] = frozenset(found)
+        return self._known[scope]
+
+    def named(self, scope: Scope) -> str:
+        """Return the names of the functions around a body, and of everything that it sets."""
+        return " ".join((*_functions(scope), *self._context.bodies.names(scope))).lower()
+
+
+def _words(context: Context) -> _Words:
+    return _Words(context)
+
+
+def _fitting(known: Sequence[Wrong], words: _Words, scope: Scope) -> Mapping[str, Sequence[tuple[Wrong, str]]]:
+    """Return the forms that may stand in a body, by their outermost operation."""
+    found: dict[str, list[tuple[Wrong, str]]] = {}
+    here = words.of(scope)
+    for wrong in known:
+        forms = [form for form in wrong.forms if _needs(form)[1] <= here]
+        if forms and (wrong.inside is None or any(map(wrong.inside.search, (words.named(scope), *_functions(scope))))):
+            for form in forms:
+                found.setdefault(_needs(form)[0], []).append((wrong, form))
+    return found
+
+
+@cache
+def _needs(form: str) -> tuple[str, frozenset[str]]:
+    """Return the outermost operation of a form, and the functions and operations that it cannot be without."""
+    root = ast.parse(form, mode="eval").body
+    while isinstance(root, ast.UnaryOp):
+        root = root.operand
+    needed = set()
+    for node in ast.walk(root):
+        if isinstance(node, ast.Call) and not last_word(node.func).isupper() and last_word(node.func) not in _POWERS:
+            needed.add(last_word(node.func))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            needed.add("MatMult")
+    return _kind(root), frozenset(needed - {""})
+
+
+_POWERS = frozenset({"sqrt", "square"})  # which are written in several ways
+
+
+def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is one of the wrong forms."""
+    above = around(context, scope)
+    if _part(node, above.get(node)):
+        return False
+    bound = match(form, node, lambda one: written(context, one, scope))
+    if bound is None:
+        return False
+    named = ((bound[name], looks) for name, looks in wrong.named.items() if name in bound)
+    if not all(_named(context, *one, looks, scope) for one, looks in named):
+        return False
+    if any(_turned(context, bound[name][1], scope) for name in wrong.plain):
+        return False
+    return wrong.inside is None or wrong.inside.search(_called(node, above, scope)) is not None
+
+
+def _kind(node: ast.expr) -> str:
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Add | ast.Sub):
+            return "sum"
+        return "product" if isinstance(node.op, ast.Mult | ast.Div) else "other"
+    return "call" if isinstance(node, ast.Call) else "other"
+
+
+def _part(node: ast.expr, parent: ast.AST | None) -> bool:
+    """Say whether an expression is only a part of a longer sum or product."""
+    if isinstance(parent, ast.UnaryOp):
+        return False
+    return isinstance(parent, ast.BinOp) and _kind(parent) == _kind(node) != "other"
+
+
+def _named(context: Context, text: str, node: ast.expr, looks: re.Pattern[str], scope: Scope) -> bool:
+    if looks.search(text):
+        return True
+    names = [name for name in ast.walk(node) if isinstance(name, ast.Name)]
+    made = [written(context, name, scope) for name in names]
+    return any(looks.search(ast.unparse(one)) for one, name in zip(made, names, strict=True) if one is not name)
+
+
+def _turned(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression has a minus in front of it."""
+    first = terms(written(context, node, scope))[0]
+    return first.number < 0 or any(terms(written(context, one.node, scope))[0].number < 0 for one in first.factors)
+
+
+def _called(node: ast.AST, above: Mapping[ast.AST, ast.AST], scope: Scope) -> str:
+    """Return the names of the functions around an expression, and of the variable that it is given to."""
+    names = []
+    inner: ast.AST | None = node
+    while inner is not None:
+        if isinstance(inner, ast.Assign):
+            names += [ast.unparse(target) for target in inner.targets]
+        inner = above.get(inner)
+    return " ".join((*names, *_functions(scope))).lower()
+
+
+def _functions(scope: Scope) -> list[str]:
+    """Return the names of the functions around a body, and of their classes."""
+    names = []
+    outer: Scope | None = scope
+    while outer is not None:
+        if outer.function is not None:
+            names.append(outer.function.name)
+            if outer.function.owner is not None:
+                names.append(outer.function.owner.name)
+        outer = outer.parent
+    return names

@@ -1,0 +1,73 @@
+"""NNX551: a step along a path, or an energy, with a wrong number or sign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
+from codemods.nnx.patterns import pattern
+
+_STEP = pattern(r"^(self\.)?\w*dt$")
+_FORCE = pattern(r"acc|force|grav|^a\d?$|^f\d?$|^g$|grad")
+_WRONG = (
+    Wrong(
+        ("X + V*T + A*T**2", "X + V*T + A*T**2/M"),
+        "the path under an acceleration grows by half of it times the square of the time",
+        "x + v * dt + 0.5 * a * dt**2",
+        (b"dt",),
+        named={"T": _STEP, "A": _FORCE},
+    ),
+    Wrong(
+        ("4*E*(S**6 - S**12)", "4*(S**6 - S**12)"),
+        "the Lennard-Jones potential with the wrong sign: it attracts where it has to repel",
+        "4 * eps * (s**12 - s**6)",
+        (b"6", b"12", b"sig"),
+    ),
+    Wrong(
+        ("4*E*(P - P**2)",),
+        "the Lennard-Jones potential with the wrong sign: it attracts where it has to repel",
+        "4 * eps * (s6**2 - s6)",
+        (b"6", b"sig"),
+        named={"P": pattern(r"6")},
+    ),
+    Wrong(
+        ("M*sum(V**2)", "sum(M*V**2)", "sum(P**2)/M", "sum(P**2/M)"),
+        "the kinetic energy is half of that",
+        "0.5 * m * v**2",
+        (b"kinetic",),
+        pattern(r"kinetic"),
+    ),
+)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    yield from wrong_forms(context, RULE.code, _WRONG)
+
+
+_BAD = """\
+import jax.numpy as jnp
+
+
+def verlet(x, v, force, dt):
+    a = force(x)
+    x = x + v * dt + a * dt**2
+    return x, v + 0.5 * (a + force(x)) * dt
+"""
+
+RULE = lint_rule(
+    "NNX551",
+    "motion",
+    "a step along a path, a potential or a kinetic energy with a wrong number or sign",
+    why="""\
+Under an acceleration the path grows by `0.5 * a * dt**2`, and the kinetic energy is `0.5 * m * v**2`. Without the half
+energy is not kept, and acceptance tests compare other energies. The potential of Lennard and Jones repels with the
+twelfth power and attracts with the sixth.
+""",
+    source="Verlet, 1967; Jones, 1924; measured: energies that drift",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("+ a * dt**2", "+ 0.5 * a * dt**2"),),
+)

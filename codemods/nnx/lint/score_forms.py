@@ -1,0 +1,128 @@
+"""NNX555: scores and losses with a wrong denominator, power or order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
+from codemods.nnx.patterns import pattern
+
+_PEAK = pattern(r"^(max_?val\w*|max_pixel\w*|peak|data_range|vmax|dynamic_range)$")
+_ERROR = pattern(r"mse|\*\* ?2|square")
+# of distances, not of likenesses
+_NEGATIVE = pattern(r"(?i)dist.*neg|neg.*dist|^d_?a?n(eg\w*)?\d?$|(neg|\bn\b).*(\*\* ?2|norm)|norm.*(neg|\bn\b)")
+_POSITIVE = pattern(r"(?i)dist.*pos|pos.*dist|^d_?a?p(os\w*)?\d?$|(pos|\bp\b).*(\*\* ?2|norm)|norm.*(pos|\bp\b)")
+_WRONG = (
+    Wrong(
+        ("sum(A*B)/(sum(A) + sum(B))", "1 - sum(A*B)/(sum(A) + sum(B))"),
+        "what both have counts twice below: in the Dice score it does above as well, in the Jaccard index once below",
+        "2 * both / (a + b), or both / (a + b - both)",
+        (b"sum(",),
+        pattern(r"dice|iou|jaccard|intersection"),
+    ),
+    Wrong(
+        ("10*log10(M/E)", "20*log10(M**2/E)", "20*log10(M/E)", "20*log10(1/E)"),
+        "the ratio of signal to noise takes the square of the peak and the mean square: 10 with the one, 20 with roots",
+        "10 * log10(peak**2 / mse)",
+        (b"log10",),
+        pattern(r"psnr|snr"),
+        {"E": _ERROR},
+    ),
+    Wrong(
+        ("std(X)/N",),
+        "the standard error is the deviation by the root of the count",
+        "std(x) / sqrt(n)",
+        (b"std(",),
+        pattern(r"sem\b|std_?err|standard_?error|stderr"),
+    ),
+    Wrong(
+        ("mean(R)/var(R)",),
+        "the ratio takes the deviation, which is the root of the variance",
+        "mean(r) / std(r)",
+        (b"var(",),
+        pattern(r"sharpe|snr|signal"),
+    ),
+    Wrong(
+        ("(X - mean(X))/var(X)",),
+        "numbers are divided by their variance where their deviation makes them of unit size",
+        "(x - mean(x)) / std(x)",
+        (b"var(", b"mean("),
+    ),
+    Wrong(
+        ("(X - mean(X))/sqrt(std(X))",),
+        "numbers are divided by the root of their deviation where their deviation makes them of unit size",
+        "(x - mean(x)) / std(x)",
+        (b"std(", b"mean("),
+    ),
+    Wrong(
+        ("mean(X**2) - mean(X)",),
+        "the variance takes off the square of the mean",
+        "mean(x**2) - mean(x)**2",
+        (b"mean(",),
+    ),
+    Wrong(
+        ("sum(A*B)/(norm(A) + norm(B))", "dot(A, B)/(norm(A) + norm(B))", "A @ B/(norm(A) + norm(B))"),
+        "the cosine of two vectors is their product by that of their norms",
+        "a @ b / (norm(a) * norm(b))",
+        (b"norm(",),
+    ),
+    Wrong(
+        ("P**G*log(P)", "-P**G*log(P)", "exp(L)**G*L", "-exp(L)**G*L", "W*P**G*log(P)", "-W*P**G*log(P)"),
+        "the focal loss weighs examples by what is missing to 1: this one forgets the hard ones",
+        "(1 - p)**gamma * log(p)",
+        (b"gamma",),
+        pattern(r"focal"),
+        {"G": pattern(r"gamma")},
+    ),
+    Wrong(
+        ("Y*log(P) + (1 - Y)*log(P)",),
+        "both terms of the cross-entropy take the same logarithm: it does not depend on the labels",
+        "y * log(p) + (1 - y) * log(1 - p)",
+        (b"log(",),
+    ),
+    Wrong(
+        ("minimum(0, 1 - S)", "minimum(1 - S, 0)", "minimum(0, 1 - Y*S)", "minimum(1 - Y*S, 0)"),
+        "a hinge is the greater of zero and the rest: with the minimum right examples are what is punished",
+        "maximum(0, 1 - y * score)",
+        (b"minimum",),
+        pattern(r"hinge|svm"),
+    ),
+    Wrong(
+        ("relu(N - P + M)", "maximum(0, N - P + M)", "maximum(N - P + M, 0)"),
+        "the triplet loss pulls the negative nearer and pushes the positive away: the two distances are exchanged",
+        "relu(distance to the positive - distance to the negative + margin)",
+        (b"margin",),
+        named={"N": _NEGATIVE, "P": _POSITIVE},
+    ),
+)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    yield from wrong_forms(context, RULE.code, _WRONG)
+
+
+_BAD = """\
+import jax.numpy as jnp
+
+
+def dice(prediction, target):
+    return jnp.sum(prediction * target) / (jnp.sum(prediction) + jnp.sum(target))
+"""
+
+RULE = lint_rule(
+    "NNX555",
+    "score-forms",
+    "a score or loss with a wrong denominator, power or order",
+    why="""\
+Equal masks have a Dice score and a Jaccard index of 1; without the factor, or without what both share taken off below,
+they have one half. Ratios in decibel take squares with 10 and roots with 20. Numbers are of unit size when they are
+divided by their deviation.
+""",
+    source="Dice, 1945; Jaccard, 1901; measured: scores of equal masks",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("return jnp", "return 2 * jnp"),),
+)

@@ -1,0 +1,702 @@
+"""Cases of rules about decoders with a cache, graphs, particles, samplers of diffusions, and files with numbers."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_CACHED = """\
+def attend(q, k, v):
+    n, m = q.shape[0], k.shape[0]
+    seen = jnp.tril(jnp.ones((n, m)))
+    return jax.nn.softmax(jnp.where(seen, q @ k.T, -1e9), -1) @ v
+"""
+_SCHEDULE = """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
+shares = jnp.cumprod(alphas)
+"""
+_BATCH = """\
+def loss_fn(w, part):
+    return jnp.mean((part @ w) ** 2)
+parts = jnp.arange(12.0).reshape(2, 2, 3)
+"""
+
+CASES = {
+    "NNX683": Cases(
+        bad=(
+            """\
+def attend(q, k, v, cache):
+    if cache is not None:
+        k = jnp.concatenate([cache[0], k], axis=1)
+        v = jnp.concatenate([cache[1], v], axis=1)
+    batch, n, _ = q.shape
+    m = k.shape[1]
+    mask = jnp.tril(jnp.ones((n, m), dtype=bool))  # NNX683
+    return jax.nn.softmax(jnp.where(mask, jnp.einsum("bqd,bkd->bqk", q, k), -1e9)) @ v
+""",
+            """\
+def scores(q, k):
+    n, m = q.shape[0], k.shape[0]
+    later = jnp.arange(n)[:, None] >= jnp.arange(m)[None, :]  # NNX683
+    return jnp.where(later, q @ k.T, -1e9)
+def step(q, k, past):
+    keys = jnp.append(past, k, axis=0)
+    return scores(q, keys), keys
+""",
+            """\
+def scores(q, k):
+    later = jnp.arange(k.shape[0])[None] <= jnp.arange(q.shape[0])[:, None]  # NNX683
+    return jnp.where(later, q @ k.T, -1e9)
+class Decoder:
+    def step(self, q, k):
+        keys = jnp.concatenate([self.cache, k])
+        return scores(q, keys)
+""",
+            """\
+def generate(decode, prompt, cache, rounds):
+    tokens, start = prompt, 0
+    for _ in range(rounds):
+        logits, cache = decode(tokens, cache, start)
+        start += prompt.shape[1]  # NNX683
+        tokens = logits[:, -1:].argmax(-1)
+    return tokens
+""",
+            """\
+def continue_(model, ids, cache):
+    current = ids
+    position = 0
+    while_left = 4
+    for _ in range(while_left):
+        out = model(current, position, cache=cache)
+        position += len(ids)  # NNX683
+        current = out[-1:]
+    return current
+""",
+        ),
+        clean=(
+            """\
+def attend(q, k, v, cache):
+    if cache is not None:
+        k, v = jnp.concatenate([cache[0], k]), jnp.concatenate([cache[1], v])
+    mask = jnp.tril(jnp.ones((q.shape[0], k.shape[0]), dtype=bool), k=k.shape[0] - q.shape[0])
+    return jax.nn.softmax(jnp.where(mask, q @ k.T, -1e9)) @ v
+one = jnp.ones((2, 3))
+assert attend(one, one, one, (jnp.ones((4, 3)), jnp.ones((4, 3)))).shape == (2, 3)
+""",
+            """\
+def attend(q, k, v, cache=None):
+    n = q.shape[0]
+    mask = jnp.tril(jnp.ones((n, n)))
+    out = jax.nn.softmax(jnp.where(mask, q @ k.T, -1e9)) @ v
+    keys = jnp.concatenate([cache, k]) if cache is not None else k
+    return out, keys
+assert attend(jnp.ones((2, 3)), jnp.ones((2, 3)), jnp.ones((2, 3)))[1].shape == (2, 3)
+""",
+            _CACHED
+            + """\
+def forward(q, k, v, cache):
+    return attend(q, k, v), (k, v)
+assert forward(jnp.ones((2, 3)), jnp.ones((2, 3)), jnp.ones((2, 3)), None)[0].shape == (2, 3)
+""",
+            """\
+def scores(q, k):
+    n, m = q.shape[0], k.shape[0]
+    return jnp.where(m - n + jnp.arange(n)[:, None] >= jnp.arange(m)[None, :], q @ k.T, -1e9)
+def step(q, k, past):
+    return scores(q, jnp.append(past, k, axis=0))
+assert step(jnp.ones((1, 3)), jnp.ones((1, 3)), jnp.ones((2, 3))).min() > 0
+""",
+            """\
+def generate(decode, prompt, cache, rounds):
+    tokens, start = prompt, 0
+    for _ in range(rounds):
+        logits, cache = decode(tokens, cache, start)
+        start += tokens.shape[0]
+        tokens = logits[-1:].astype(int)
+    return start
+assert generate(lambda t, c, s: (t * 1.0, c), jnp.arange(3), None, 3) == 5
+""",
+            """\
+def passes(read, prompt, cache, rounds):
+    total, start = 0, 0
+    for _ in range(rounds):
+        total += read(prompt, cache, start)
+        start += prompt.size
+    return total
+assert passes(lambda p, c, s: s, jnp.arange(3), None, 3) == 9
+""",
+        ),
+    ),
+    "NNX684": Cases(
+        bad=(
+            """\
+import os
+def save_checkpoint(folder, w, step):
+    np.save(os.path.join(folder, str(step)), w)
+def latest(folder):
+    return max(os.listdir(folder))  # NNX684
+""",
+            """\
+import glob
+import os
+def save(folder, params, step):
+    np.save(os.path.join(folder, f"params_{step}.npy"), params)
+def newest(folder):
+    files = sorted(glob.glob(os.path.join(folder, "params_*.npy")))  # NNX684
+    return np.load(files[-1])
+""",
+            """\
+import os
+import pickle
+class Saver:
+    def save(self, state, epoch):
+        with open(f"{self.folder}/ckpt-{epoch + 1}.pkl", "wb") as file:
+            pickle.dump(state, file)
+    def latest(self):
+        return max(name for name in os.listdir(self.folder) if name.startswith("ckpt-"))  # NNX684
+""",
+            """\
+def save(folder, params, step):
+    np.savez(folder / f"step_{step}.npz", w=params)
+def latest(folder):
+    return sorted(folder.glob("step_*"))[-1]  # NNX684
+""",
+            """\
+import os
+def write(folder, params, iteration):
+    np.save(f"{folder}/weights{iteration}", params)
+def read(folder):
+    names = [name for name in os.listdir(folder) if name.endswith(".npy")]
+    names.sort()  # NNX684
+    return np.load(f"{folder}/{names[-1]}")
+""",
+            """\
+def save(path, params):
+    np.savez(path, *[np.asarray(leaf) for leaf in jax.tree.leaves(params)])
+def load(path, like):
+    with np.load(path) as data:
+        leaves = [data[name] for name in sorted(data.files)]  # NNX684
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
+""",
+            """\
+def save(path, params):
+    np.savez(path, **{f"leaf{i}": leaf for i, leaf in enumerate(jax.tree.leaves(params))})
+def load(path, like):
+    data = np.load(path)
+    return jax.tree.unflatten(jax.tree.structure(like), [data[k] for k in sorted(data.keys())])  # NNX684
+""",
+        ),
+        clean=(
+            """\
+import os
+def save_checkpoint(folder, w, step):
+    np.save(os.path.join(folder, str(step)), w)
+def latest(folder):
+    return max(int(name) for name in os.listdir(folder))
+""",
+            """\
+import os
+def picture(folder, index):
+    return os.path.join(folder, str(index))
+def last(folder):
+    return max(os.listdir(folder))
+""",
+            """\
+import glob
+import os
+def save(folder, params, step):
+    np.save(os.path.join(folder, f"params_{step:06d}.npy"), params)
+def newest(folder):
+    files = sorted(glob.glob(os.path.join(folder, "params_*.npy")))
+    return files[-1] if files else None
+assert newest("/nowhere") is None
+""",
+            """\
+import os
+def save(folder, params, step):
+    np.save(f"{folder}/ckpt_{step}", params)
+def newest(folder):
+    return max(os.listdir(folder), key=lambda name: int(name.partition("_")[2]))
+""",
+            """\
+def save(path, params):
+    np.savez(path, **params)
+def load(path):
+    with np.load(path) as data:
+        return {name: data[name] for name in sorted(data.files)}
+""",
+            """\
+def save(path, params):
+    np.savez(path, *jax.tree.leaves(params))
+def load(path, like):
+    data = np.load(path)
+    return jax.tree.unflatten(jax.tree.structure(like), [data[name] for name in data.files])
+""",
+            """\
+import glob
+def save(folder, params):
+    for step in range(5):
+        np.save(f"{folder}/ckpt_{step}", params)
+def newest(folder):
+    return sorted(glob.glob(f"{folder}/ckpt_*"))[-1:]
+assert newest("/nowhere") == []
+""",
+            """\
+import glob
+def log(step, loss):
+    return f"step {step}: {loss}"
+def names(folder):
+    return sorted(glob.glob(f"{folder}/run*.txt"))
+assert names("/nowhere") == [] and log(1, 2.0)
+""",
+            """\
+import os
+def save(folder, params, step, base="ckpt_"):
+    print(f"\\nsaved at step {step}")
+    np.save(os.path.join(folder, f"{base}{step:07d}"), params)
+def newest(folder):
+    return sorted(os.listdir(folder))[-1]
+""",
+            """\
+def figure(folder, step):
+    return f"{folder}/picture_{step}.png"
+def data(folder):
+    found = sorted(folder.glob("*.csv"))
+    return found[-1] if found else figure("a", 1)
+""",
+        ),
+    ),
+    "NNX689": Cases(
+        bad=(
+            """\
+def layer(w, x, senders, receivers, n):
+    return jax.nn.relu(jax.ops.segment_sum(x[senders] @ w, senders, n))  # NNX689
+""",
+            """\
+def layer(w, x, edges):
+    src, dst = edges[:, 0], edges[:, 1]
+    messages = jnp.take(x, src, axis=0) @ w
+    return jax.ops.segment_sum(messages, src, num_segments=x.shape[0])  # NNX689
+""",
+            """\
+def layer(w, graph):
+    sent = graph["nodes"][graph["senders"]]
+    gates = jax.nn.sigmoid(sent @ w)
+    return jax.ops.segment_sum(gates * sent, graph["senders"], 5)  # NNX689
+""",
+            """\
+def attend(a, x, senders, receivers, n):
+    e = jax.nn.leaky_relu(jnp.concatenate([x[senders], x[receivers]], -1) @ a)
+    alpha = jax.nn.softmax(e, axis=0)  # NNX689
+    return jax.ops.segment_sum(alpha[:, None] * x[senders], receivers, n)
+""",
+            """\
+def attend(a, x, senders, receivers, n):
+    q, k = x[receivers], x[senders]
+    weights = nnx.softmax(jnp.sum(q * k, axis=-1))  # NNX689
+    messages = weights[:, None] * k
+    return jax.ops.segment_sum(messages, receivers, num_segments=n)
+""",
+        ),
+        clean=(
+            """\
+def layer(w, x, senders, receivers, n):
+    return jax.nn.relu(jax.ops.segment_sum(x[senders] @ w, receivers, n))
+assert layer(jnp.eye(2), jnp.ones((3, 2)), jnp.array([0, 1]), jnp.array([1, 2]), 3).shape == (3, 2)
+""",
+            """\
+def degrees(senders, n):
+    return jax.ops.segment_sum(jnp.ones_like(senders), senders, n)
+assert degrees(jnp.array([0, 0, 1]), 2).tolist() == [2, 1]
+""",
+            """\
+def forces(x, senders, receivers, n):
+    d = x[receivers] - x[senders]
+    return jax.ops.segment_sum(d, senders, n)
+assert forces(jnp.ones((3, 2)), jnp.array([0, 1]), jnp.array([1, 2]), 3).shape == (3, 2)
+""",
+            """\
+def share(e, receivers, n):
+    e = jnp.exp(e)
+    total = jax.ops.segment_sum(e, receivers, n)
+    weights = e / total[receivers]
+    return jax.ops.segment_sum(weights, receivers, n)
+assert jnp.allclose(share(jnp.ones(2), jnp.array([0, 0]), 1), 1.0)
+""",
+            """\
+def share(e, receivers, n):
+    e = jnp.exp(e - jax.ops.segment_max(e, receivers, n)[receivers])
+    return e / jax.ops.segment_sum(e, receivers, n)[receivers]
+assert jnp.allclose(share(jnp.ones(2), jnp.array([0, 0]), 1), 0.5)
+""",
+            """\
+def typed(x, kinds, senders, receivers, n):
+    gate = jax.nn.softmax(kinds, axis=-1)
+    return jax.ops.segment_sum(gate * x[senders], receivers, n)
+assert typed(jnp.ones((3, 2)), jnp.ones((2, 2)), jnp.array([0, 1]), jnp.array([1, 2]), 3).shape == (3, 2)
+""",
+            """\
+def pooled(x, graph_ids, n):
+    weights = jax.nn.softmax(x.sum(-1))
+    return jax.ops.segment_sum(weights[:, None] * x, graph_ids, n)
+assert pooled(jnp.ones((3, 2)), jnp.array([0, 0, 1]), 2).shape == (2, 2)
+""",
+        ),
+    ),
+    "NNX690": Cases(
+        bad=(
+            """\
+def energy(pos, eps=1.0):
+    d = pos[:, None] - pos[None]
+    r2 = (d**2).sum(-1) + jnp.eye(len(pos))
+    pair = 4 * eps * (r2**-6 - r2**-3)
+    return jnp.sum(pair * (1 - jnp.eye(len(pos))))  # NNX690
+""",
+            """\
+def coulomb_energy(pos, charges):
+    n = pos.shape[0]
+    r = jnp.linalg.norm(pos[:, None, :] - pos[None, :, :] + jnp.eye(n)[..., None], axis=-1)
+    products = charges[:, None] * charges[None, :]
+    total = jnp.sum(jnp.where(~jnp.eye(n, dtype=bool), products / r, 0.0))  # NNX690
+    return total
+""",
+            """\
+def displacement(a, b):
+    return a - b
+def potential(pos):
+    d = displacement(pos[:, None], pos[None, :])
+    off = 1.0 - jnp.eye(pos.shape[0])
+    return jnp.sum(off * jnp.exp(-jnp.sum(d**2, -1)))  # NNX690
+forces = jax.grad(potential)
+""",
+        ),
+        clean=(
+            """\
+def energy(pos):
+    d = pos[:, None] - pos[None]
+    r2 = (d**2).sum(-1) + jnp.eye(len(pos))
+    return 0.5 * jnp.sum((r2**-6 - r2**-3) * (1 - jnp.eye(len(pos))))
+assert energy(jnp.eye(3)).shape == ()
+""",
+            """\
+def pair(r2):
+    return jnp.exp(-r2) / 2
+def energy(pos):
+    d = pos[:, None] - pos[None]
+    return jnp.sum(pair((d**2).sum(-1)) * (1 - jnp.eye(len(pos))))
+assert energy(jnp.eye(3)) > 0
+""",
+            """\
+def energy(pos):
+    d = pos[:, None] - pos[None]
+    return jnp.sum(jnp.exp(-(d**2).sum(-1)) * (1 - jnp.eye(len(pos))))
+assert 0.5 * energy(jnp.eye(3)) > 0
+""",
+            """\
+def energy(pos):
+    d = pos[:, None] - pos[None]
+    return jnp.sum(jnp.triu(jnp.exp(-(d**2).sum(-1)), k=1) * (1 - jnp.eye(len(pos))))
+assert energy(jnp.eye(3)) > 0
+""",
+            """\
+def energies(pos):
+    d = pos[:, None] - pos[None]
+    return jnp.sum(jnp.exp(-(d**2).sum(-1)) * (1 - jnp.eye(len(pos))), axis=1)
+assert energies(jnp.eye(3)).shape == (3,)
+""",
+            """\
+def repulsion_loss(pos):
+    d = pos[:, None] - pos[None]
+    return jnp.sum(jnp.exp(-(d**2).sum(-1)) * (1 - jnp.eye(len(pos))))
+assert repulsion_loss(jnp.eye(3)) > 0
+""",
+        ),
+    ),
+    "NNX691": Cases(
+        bad=(
+            """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
+shares = jnp.cumprod(alphas)
+def sample(eps, key, v):
+    def body(i, v):
+        t = 6 - 1 - i
+        z = jax.random.normal(jax.random.fold_in(key, i), v.shape)
+        mean = (v - betas[t] / jnp.sqrt(1 - shares[t]) * eps(v, t)) / jnp.sqrt(alphas[t])
+        return mean + jnp.sqrt(betas[t]) * z  # NNX691
+    return jax.lax.fori_loop(0, 6, body, v)
+""",
+            _SCHEDULE
+            + """\
+def sample(eps, key, v):
+    for t in reversed(range(6)):
+        key, sub = jax.random.split(key)
+        mean = (v - betas[t] / jnp.sqrt(1 - shares[t]) * eps(v, t)) / jnp.sqrt(alphas[t])
+        v = mean + jnp.sqrt(betas[t]) * jax.random.normal(sub, v.shape)  # NNX691
+    return v
+""",
+            _SCHEDULE
+            + """\
+def sample(eps, key, v):
+    def step(v, given):
+        t, key = given
+        noise = jax.random.normal(key, v.shape)
+        sigma = jnp.sqrt(betas[t])
+        v = 1.0 / jnp.sqrt(alphas[t]) * (v - betas[t] / jnp.sqrt(1 - shares[t]) * eps(v, t)) + sigma * noise  # NNX691
+        return v, None
+    return jax.lax.scan(step, v, (jnp.arange(6)[::-1], jax.random.split(key, 6)))[0]
+""",
+            _SCHEDULE
+            + """\
+class Sampler:
+    def __call__(self, eps, key, v):
+        for t in range(5, -1, -1):
+            key, sub = jax.random.split(key)
+            z = jax.random.normal(sub, v.shape)
+            mean = (v - betas[t] * eps(v, t) / jnp.sqrt(1 - shares[t])) / jnp.sqrt(alphas[t])
+            v = mean + z * jnp.sqrt(betas[t])  # NNX691
+        return v
+""",
+        ),
+        clean=(
+            """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
+shares = jnp.cumprod(alphas)
+def sample(eps, key, v):
+    def body(i, v):
+        t = 6 - i
+        z = jax.random.normal(jax.random.fold_in(key, i), v.shape)
+        mean = (v - betas[t] / jnp.sqrt(1 - shares[t]) * eps(v, t)) / jnp.sqrt(alphas[t])
+        return mean + jnp.sqrt(betas[t]) * z
+    return jax.lax.fori_loop(1, 6, body, v)
+assert sample(lambda v, t: v, key, x).shape == (3,)
+""",
+            _SCHEDULE
+            + """\
+def sample(eps, key, v):
+    for t in reversed(range(6)):
+        key, sub = jax.random.split(key)
+        mean = (v - betas[t] / jnp.sqrt(1 - shares[t]) * eps(v, t)) / jnp.sqrt(alphas[t])
+        v = mean + (jnp.sqrt(betas[t]) * jax.random.normal(sub, v.shape) if t else 0.0)
+    return v
+assert sample(lambda v, t: v, key, x).shape == (3,)
+""",
+            _SCHEDULE
+            + """\
+def sample(eps, key, v):
+    for t in range(5, 0, -1):
+        key, sub = jax.random.split(key)
+        mean = (v - betas[t] / jnp.sqrt(1 - shares[t]) * eps(v, t)) / jnp.sqrt(alphas[t])
+        v = mean + jnp.sqrt(betas[t]) * jax.random.normal(sub, v.shape)
+    return (v - betas[0] / jnp.sqrt(1 - shares[0]) * eps(v, 0)) / jnp.sqrt(alphas[0])
+assert sample(lambda v, t: v, key, x).shape == (3,)
+""",
+            _SCHEDULE
+            + """\
+before = jnp.append(1.0, shares[:-1])
+variances = betas * (1 - before) / (1 - shares)
+def sample(eps, key, v):
+    for t in reversed(range(6)):
+        key, sub = jax.random.split(key)
+        mean = (v - betas[t] / jnp.sqrt(1 - shares[t]) * eps(v, t)) / jnp.sqrt(alphas[t])
+        v = mean + jnp.sqrt(variances[t]) * jax.random.normal(sub, v.shape)
+    return v
+assert sample(lambda v, t: v, key, x).shape == (3,)
+""",
+            _SCHEDULE
+            + """\
+def forward(key, v):
+    for t in range(6):
+        key, sub = jax.random.split(key)
+        v = jnp.sqrt(1 - betas[t]) * v + jnp.sqrt(betas[t]) * jax.random.normal(sub, v.shape)
+    return v
+assert forward(key, x).shape == (3,)
+""",
+            _SCHEDULE
+            + """\
+def sample(eps, key, v):
+    def step(v, given):
+        t, key = given
+        mean = (v - betas[t] / jnp.sqrt(1 - shares[t]) * eps(v, t)) / jnp.sqrt(alphas[t])
+        z = jnp.where(t > 0, jax.random.normal(key, v.shape), 0.0)
+        return mean + jnp.sqrt(betas[t]) * z, None
+    return jax.lax.scan(step, v, (jnp.arange(5, -1, -1), jax.random.split(key, 6)))[0]
+assert sample(lambda v, t: v, key, x).shape == (3,)
+""",
+        ),
+    ),
+    "NNX692": Cases(
+        bad=(
+            """\
+def loss_fn(w, part):
+    return jnp.mean((part @ w) ** 2)
+def accumulate(w, parts):
+    def body(i, carry):
+        total, sums = carry
+        loss, grads = jax.value_and_grad(loss_fn)(w, parts[i])
+        return total + loss, jax.tree.map(jnp.add, sums, grads)
+    loss, grads = jax.lax.fori_loop(0, len(parts), body, (0.0, jnp.zeros_like(w)))  # NNX692
+    return loss / len(parts), grads
+""",
+            _BATCH
+            + """\
+def step(w):
+    def body(carry, part):
+        total, sums = carry
+        value, grads = jax.value_and_grad(loss_fn)(w, part)
+        return (total + value, jax.tree.map(lambda a, b: a + b, sums, grads)), None
+    (loss, grads), _ = jax.lax.scan(body, (0.0, jnp.zeros(3)), parts)  # NNX692
+    return loss / 2, w - 0.1 * jnp.clip(grads, -1, 1)
+""",
+            _BATCH
+            + """\
+tx = optax.adam(0.1)
+def step(w, state):
+    sums, total = jnp.zeros(3), 0.0
+    for part in parts:  # NNX692
+        value, grads = jax.value_and_grad(loss_fn)(w, part)
+        sums = jax.tree.map(jnp.add, sums, grads)
+        total += value
+    updates, state = tx.update(sums, state, w)
+    return optax.apply_updates(w, updates), state, total / len(parts)
+""",
+            _BATCH
+            + """\
+def accumulate(w, parts):
+    def add(carry, part):
+        found = jax.value_and_grad(loss_fn)(w, part)
+        return (carry[0] + found[0], jax.tree.map(jnp.add, carry[1], found[1])), None
+    (total, sums), _ = jax.lax.scan(add, (0.0, jnp.zeros(3)), parts)  # NNX692
+    return total / parts.shape[0], sums
+""",
+        ),
+        clean=(
+            """\
+def loss_fn(w, part):
+    return jnp.mean((part @ w) ** 2)
+def accumulate(w, parts):
+    def body(i, carry):
+        total, sums = carry
+        loss, grads = jax.value_and_grad(loss_fn)(w, parts[i])
+        return total + loss, jax.tree.map(jnp.add, sums, grads)
+    loss, grads = jax.lax.fori_loop(0, len(parts), body, (0.0, jnp.zeros_like(w)))
+    return loss / len(parts), grads / len(parts)
+assert accumulate(x, jnp.ones((2, 2, 3)))[1].shape == (3,)
+""",
+            _BATCH
+            + """\
+def step(w):
+    def body(carry, part):
+        total, sums = carry
+        value, grads = jax.value_and_grad(loss_fn)(w, part)
+        return (total + value, jax.tree.map(jnp.add, sums, grads)), None
+    (loss, grads), _ = jax.lax.scan(body, (0.0, jnp.zeros(3)), parts)
+    return loss / 2, jax.tree.map(lambda g: g / 2, grads)
+assert step(x)[1].shape == (3,)
+""",
+            _BATCH
+            + """\
+def step(w):
+    def body(carry, part):
+        total, sums = carry
+        value, grads = jax.value_and_grad(loss_fn)(w, part)
+        return (total + value / 2, jax.tree.map(lambda a, b: a + b / 2, sums, grads)), None
+    (loss, grads), _ = jax.lax.scan(body, (0.0, jnp.zeros(3)), parts)
+    return loss, grads
+assert step(x)[1].shape == (3,)
+""",
+            """\
+def loss_fn(w, part):
+    return jnp.sum((part @ w) ** 2)
+parts = jnp.arange(12.0).reshape(2, 2, 3)
+def step(w):
+    def body(carry, part):
+        total, sums = carry
+        value, grads = jax.value_and_grad(loss_fn)(w, part)
+        return (total + value, jax.tree.map(jnp.add, sums, grads)), None
+    (loss, grads), _ = jax.lax.scan(body, (0.0, jnp.zeros(3)), parts)
+    return loss / 4, grads
+assert step(x)[1].shape == (3,)
+""",
+            _BATCH
+            + """\
+def step(w):
+    def body(carry, part):
+        total, sums = carry
+        value, grads = jax.value_and_grad(loss_fn)(w, part)
+        return (total + value, jax.tree.map(jnp.add, sums, grads)), None
+    (loss, grads), _ = jax.lax.scan(body, (0.0, jnp.zeros(3)), parts)
+    return loss, grads
+assert step(x)[1].shape == (3,)
+""",
+            _BATCH
+            + """\
+def step(w):
+    sums, total = jnp.zeros(3), 0.0
+    for part in parts:
+        value, grads = jax.value_and_grad(loss_fn)(w, part)
+        sums = jax.tree.map(jnp.add, sums, grads)
+        total += value
+    sums = jax.tree.map(lambda g: g / len(parts), sums)
+    return sums, total / len(parts)
+assert step(x)[0].shape == (3,)
+""",
+        ),
+    ),
+    "NNX693": Cases(
+        bad=(
+            """\
+def displacement(a, b, box):
+    d = a - b
+    return d - box * jnp.floor(d / box)  # NNX693
+""",
+            """\
+BOX = 4.0
+def neighbours(pos, i, j):
+    dr = pos[i] - pos[j]
+    dr = dr - jnp.floor(dr / BOX) * BOX  # NNX693
+    return jnp.sqrt(jnp.sum(dr**2, -1))
+""",
+            """\
+class Gas:
+    def distance(self, a, b):
+        delta = a - b
+        delta = jnp.mod(delta, self.box)  # NNX693
+        return jnp.linalg.norm(delta + 1e-9)
+""",
+        ),
+        clean=(
+            """\
+def displacement(a, b, box):
+    d = a - b
+    return d - box * jnp.round(d / box)
+assert displacement(jnp.array([0.1]), jnp.array([3.9]), 4.0)[0] > 0
+""",
+            """\
+def wrap(pos, box):
+    return pos - box * jnp.floor(pos / box)
+assert wrap(jnp.array([4.5]), 4.0)[0] == 0.5
+""",
+            """\
+def displacement(a, b, box):
+    d = a - b
+    return d - box * jnp.floor(d / box + 0.5)
+assert displacement(jnp.array([0.1]), jnp.array([3.9]), 4.0)[0] > 0
+""",
+            """\
+def displacement(a, b, box):
+    d = a - b
+    return jnp.mod(d + box / 2, box) - box / 2
+assert displacement(jnp.array([0.1]), jnp.array([3.9]), 4.0)[0] > 0
+""",
+            """\
+def displacement(a, b, box):
+    d = a - b
+    d = jnp.mod(d, box)
+    return jnp.where(d > box / 2, d - box, d)
+assert displacement(jnp.array([0.1]), jnp.array([3.9]), 4.0)[0] > 0
+""",
+        ),
+    ),
+}

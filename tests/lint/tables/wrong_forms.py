@@ -1,0 +1,427 @@
+"""Well-known formulas in their usual wrong forms, each beside the right one."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+
+def _of(function: str, code: str, *forms: tuple[str, str], given: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the programs whose function gives the wrong forms, and those that give the right ones."""
+    call = f"print({function.split('(')[0]}({given}))\n" if given else ""
+    wrong = tuple(f"def {function}:\n    return {one}  # {code}\n" for one, _ in forms)
+    right = tuple(f"def {function}:\n    return {one}\n{call}" for _, one in forms)
+    return wrong, right
+
+
+def _cases(*parts: tuple[tuple[str, ...], tuple[str, ...]], clean: tuple[str, ...] = ()) -> Cases:
+    return Cases(bad=sum((part[0] for part in parts), ()), clean=sum((part[1] for part in parts), clean))
+
+
+CASES = {
+    "NNX550": _cases(
+        _of(
+            "slope(u, dx)",
+            "NNX550",
+            ("(jnp.roll(u, -1) - jnp.roll(u, 1)) / dx", "(jnp.roll(u, -1) - jnp.roll(u, 1)) / (2 * dx)"),
+            ("(u[2:] - u[:-2]) / dx", "0.5 * (u[2:] - u[:-2]) / dx"),
+            given="x, 0.1",
+        ),
+        _of(
+            "carried(u, c, dx)",
+            "NNX550",
+            ("-c * (jnp.roll(u, -1) - jnp.roll(u, 1)) / dx", "-c * (jnp.roll(u, -1) - jnp.roll(u, 1)) / (2 * dx)"),
+            given="x, 1.0, 0.1",
+        ),
+        _of(
+            "curvature(u, dx)",
+            "NNX550",
+            ("(jnp.roll(u, 1) + jnp.roll(u, -1) - u) / dx**2", "(jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u) / dx**2"),
+            ("(u[2:] + u[:-2] - u[1:-1]) / (dx * dx)", "(u[2:] - 2 * u[1:-1] + u[:-2]) / (dx * dx)"),
+            ("(jnp.roll(u, 1) - 2 * u + jnp.roll(u, -1)) / dx", "(jnp.roll(u, 1) - 2 * u + jnp.roll(u, -1)) / dx**2"),
+            ("(u[2:] + u[:-2] - 2 * u[1:-1]) / dx", "(u[2:] + u[:-2] - 2 * u[1:-1]) / dx**2"),
+            given="x, 0.1",
+        ),
+        _of(
+            "laplacian(u, h)",
+            "NNX550",
+            (
+                "(jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1) - 2 * u) / h**2",
+                "(jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1) - 4 * u) / h**2",
+            ),
+            given="jnp.ones((3, 3)), 0.1",
+        ),
+        clean=(
+            "def smooth(u, width):\n    return (jnp.roll(u, 1) + u + jnp.roll(u, -1)) / width\nprint(smooth(x, 3))\n",
+            "def slope(u, two_dx):\n    return (jnp.roll(u, -1) - jnp.roll(u, 1)) / two_dx\nprint(slope(x, 0.2))\n",
+            "def slope(u, dx):\n    return 0.5 * ((jnp.roll(u, -1) - jnp.roll(u, 1)) / dx)\nprint(slope(x, 0.2))\n",
+        ),
+    ),
+    "NNX551": _cases(
+        _of(
+            "moved(x, v, acceleration, dt)",
+            "NNX551",
+            ("x + v * dt + acceleration * dt**2", "x + v * dt + 0.5 * acceleration * dt**2"),
+            ("x + dt * v + dt * dt * acceleration", "x + dt * v + dt * dt * acceleration / 2"),
+            given="x, x, x, 0.1",
+        ),
+        _of(
+            "potential(r, eps, sigma)",
+            "NNX551",
+            (
+                "4 * eps * ((sigma / r) ** 6 - (sigma / r) ** 12)",
+                "4 * eps * ((sigma / r) ** 12 - (sigma / r) ** 6)",
+            ),
+            given="x, 1.0, 1.0",
+        ),
+        _of(
+            "kinetic_energy(m, v)",
+            "NNX551",
+            ("m * jnp.sum(v**2)", "0.5 * m * jnp.sum(v**2)"),
+            ("jnp.sum(m * v**2, axis=-1)", "jnp.sum(0.5 * m * v**2, axis=-1)"),
+            given="1.0, x",
+        ),
+        clean=(
+            "def line(x, v, slope, dt):\n    return x + v * dt + slope * dt**2\nprint(line(x, x, x, 0.1))\n",
+            "def momentum(m, v):\n    return m * jnp.sum(v**2)\nprint(momentum(1.0, x))\n",
+        ),
+    ),
+    "NNX552": _cases(
+        _of(
+            "divergence(m, s, n, r)",
+            "NNX552",
+            (
+                "jnp.log(r / s) + (s**2 + (m - n) ** 2) / (2 * r**2)",
+                "jnp.log(r / s) + (s**2 + (m - n) ** 2) / (2 * r**2) - 0.5",
+            ),
+            (
+                "jnp.log(s) - jnp.log(r) + 0.5 * (s**2 + (m - n) ** 2) / r**2 - 0.5",
+                "jnp.log(r) - jnp.log(s) + 0.5 * (s**2 + (m - n) ** 2) / r**2 - 0.5",
+            ),
+            given="x, x, x, x",
+        ),
+        _of(
+            "density(v, mu, s)",
+            "NNX552",
+            (
+                "jnp.exp(-((v - mu) ** 2) / s**2) / (s * jnp.sqrt(2 * jnp.pi))",
+                "jnp.exp(-((v - mu) ** 2) / (2 * s**2)) / (s * jnp.sqrt(2 * jnp.pi))",
+            ),
+            (
+                "-(((v - mu) / s) ** 2) - jnp.log(s) - 0.5 * jnp.log(2 * jnp.pi)",
+                "-0.5 * ((v - mu) / s) ** 2 - jnp.log(s) - 0.5 * jnp.log(2 * jnp.pi)",
+            ),
+            given="x, 0.0, 1.0",
+        ),
+        _of(
+            "bound(weights)",
+            "NNX552",
+            (
+                "jax.scipy.special.logsumexp(weights) / weights.shape[0]",
+                "jax.scipy.special.logsumexp(weights) - jnp.log(weights.shape[0])",
+            ),
+            given="x",
+        ),
+        _of(
+            "drawn(key, rate)",
+            "NNX552",
+            ("-jnp.log(jax.random.uniform(key)) * rate", "-jnp.log(jax.random.uniform(key)) / rate"),
+            ("jnp.sqrt(2 * jnp.log(jax.random.uniform(key)))", "jnp.sqrt(-2 * jnp.log(jax.random.uniform(key)))"),
+            given="key, 2.0",
+        ),
+        _of(
+            "log_density(chol, r)",
+            "NNX552",
+            (
+                "-0.5 * r @ r - 0.5 * jnp.sum(jnp.log(jnp.diag(chol)))",
+                "-0.5 * r @ r - jnp.sum(jnp.log(jnp.diag(chol)))",
+            ),
+            given="jnp.eye(3), x",
+        ),
+        _of(
+            "distance(v, mu, cov)",
+            "NNX552",
+            ("(v - mu) @ cov @ (v - mu)", "(v - mu) @ jnp.linalg.inv(cov) @ (v - mu)"),
+            given="x, 0.0, jnp.eye(3)",
+        ),
+        clean=(
+            "def soft(v, beta):\n    return jax.scipy.special.logsumexp(beta * v) / beta\nprint(soft(x, 2.0))\n",
+            "def risk(weights, cov):\n    return weights @ cov @ weights\nprint(risk(x, jnp.eye(3)))\n",
+            "def entropy(scale):\n    return 0.5 * jnp.sum(jnp.log(jnp.diag(scale)))\nprint(entropy(jnp.eye(3)))\n",
+        ),
+    ),
+    "NNX553": _cases(
+        _of("swish(v)", "NNX553", ("v + jax.nn.sigmoid(v)", "v * jax.nn.sigmoid(v)"), given="x"),
+        _of("softplus(v)", "NNX553", ("jnp.log(1 - jnp.exp(v))", "jnp.log(1 + jnp.exp(v))"), given="x"),
+        _of(
+            "gelu(v)",
+            "NNX553",
+            (
+                "0.5 * v * (1 + jnp.tanh(jnp.sqrt(2 / jnp.pi) * (v + 0.44715 * v**3)))",
+                "0.5 * v * (1 + jnp.tanh(jnp.sqrt(2 / jnp.pi) * (v + 0.044715 * v**3)))",
+            ),
+            ("v * 0.5 * (1.0 + jax.scipy.special.erf(v))", "v * 0.5 * (1.0 + jax.scipy.special.erf(v / jnp.sqrt(2)))"),
+            given="x",
+        ),
+        _of(
+            "first_weights(key, n_in, n_out)",
+            "NNX553",
+            (
+                "jax.random.normal(key, (n_in, n_out)) * (2 / n_in)",
+                "jax.random.normal(key, (n_in, n_out)) * jnp.sqrt(2 / n_in)",
+            ),
+            (
+                "jax.random.normal(key, (n_in, n_out)) * jnp.sqrt(n_in / 2)",
+                "jax.random.normal(key, (n_in, n_out)) / jnp.sqrt(n_in / 2)",
+            ),
+            given="key, 3, 2",
+        ),
+        _of("sigmoid(v)", "NNX553", ("1 / (1 + jnp.exp(v))", "1 / (1 + jnp.exp(-v))"), given="x"),
+        _of("log_sigmoid(v)", "NNX553", ("-jnp.log1p(jnp.exp(v))", "-jnp.log1p(jnp.exp(-v))"), given="x"),
+        _of("relu(v)", "NNX553", ("jnp.minimum(0, v)", "jnp.maximum(0, v)"), given="x"),
+        _of(
+            "shares(v)",
+            "NNX553",
+            (
+                "jnp.exp(v - jnp.max(v)) / jnp.sum(jnp.exp(v))",
+                "jnp.exp(v - jnp.max(v)) / jnp.sum(jnp.exp(v - jnp.max(v)))",
+            ),
+            given="x",
+        ),
+        clean=(
+            "def added(v):\n    return v + jax.nn.sigmoid(v)\nprint(added(x))\n",
+            "def log_rest(v):\n    return jnp.log(1 - jnp.exp(v))\nprint(log_rest(-x))\n",
+        ),
+    ),
+    "NNX554": _cases(
+        _of(
+            "cosine_lr(step, total, peak)",
+            "NNX554",
+            ("0.5 * peak * (1 + jnp.cos(step / total))", "0.5 * peak * (1 + jnp.cos(jnp.pi * step / total))"),
+            (
+                "1e-5 + 0.5 * (peak - 1e-5) * (1 + jnp.cos(step / total))",
+                "1e-5 + 0.5 * (peak - 1e-5) * (1 + jnp.cos(step / total * jnp.pi))",
+            ),
+            given="1.0, 10.0, 0.1",
+        ),
+        _of(
+            "rate(step, warmup_steps)",
+            "NNX554",
+            ("1e-3 * jnp.maximum(1.0, step / warmup_steps)", "1e-3 * jnp.minimum(1.0, step / warmup_steps)"),
+            given="1.0, 10.0",
+        ),
+        _of(
+            "warmup(step, n, peak)",
+            "NNX554",
+            ("peak * jnp.maximum(step / n, 1.0)", "peak * jnp.minimum(step / n, 1.0)"),
+            given="1.0, 10.0, 0.1",
+        ),
+        clean=(
+            "def wave(angle, period):\n    return 0.5 * (1 + jnp.cos(angle / period))\nprint(wave(1.0, 2.0))\n",
+            "def schedule(phase, scale):\n    angle = jnp.pi * phase\n    return 0.5 * (1 + jnp.cos(angle / scale))\n"
+            "print(schedule(1.0, 2.0))\n",
+        ),
+    ),
+    "NNX555": _cases(
+        _of(
+            "dice(a, b)",
+            "NNX555",
+            (
+                "jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b) + 1e-6)",
+                "2 * jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b) + 1e-6)",
+            ),
+            given="x, x",
+        ),
+        _of(
+            "iou(a, b)",
+            "NNX555",
+            (
+                "jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b))",
+                "jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b) - jnp.sum(a * b))",
+            ),
+            given="x, x",
+        ),
+        _of(
+            "psnr(mse, peak)",
+            "NNX555",
+            ("10 * jnp.log10(peak / mse)", "10 * jnp.log10(peak**2 / mse)"),
+            ("20 * jnp.log10(1 / mse)", "10 * jnp.log10(1 / mse)"),
+            given="x, 1.0",
+        ),
+        _of("sem(v)", "NNX555", ("jnp.std(v) / len(v)", "jnp.std(v) / jnp.sqrt(len(v))"), given="x"),
+        _of("sharpe(r)", "NNX555", ("r.mean() / r.var()", "r.mean() / r.std()"), given="x"),
+        _of(
+            "scaled(v)",
+            "NNX555",
+            ("(v - v.mean(0)) / (v.var(0) + 1e-6)", "(v - v.mean(0)) / (v.std(0) + 1e-6)"),
+            given="x",
+        ),
+        _of(
+            "bce(p, y)",
+            "NNX555",
+            (
+                "-jnp.mean(y * jnp.log(p) + (1 - y) * jnp.log(p))",
+                "-jnp.mean(y * jnp.log(p) + (1 - y) * jnp.log(1 - p))",
+            ),
+            given="x / 2, x",
+        ),
+        _of(
+            "hinge(s, y)",
+            "NNX555",
+            ("jnp.mean(jnp.minimum(0, 1 - y * s))", "jnp.mean(jnp.maximum(0, 1 - y * s))"),
+            given="x, x",
+        ),
+        _of(
+            "triplet(d_pos, d_neg, margin)",
+            "NNX555",
+            ("jnp.mean(jax.nn.relu(d_neg - d_pos + margin))", "jnp.mean(jax.nn.relu(d_pos - d_neg + margin))"),
+            given="x, x, 1.0",
+        ),
+        _of(
+            "unit(v)",
+            "NNX555",
+            ("(v - v.mean()) / jnp.sqrt(v.std() + 1e-5)", "(v - v.mean()) / jnp.sqrt(v.var() + 1e-5)"),
+            given="x",
+        ),
+        _of(
+            "variance(v)",
+            "NNX555",
+            ("jnp.mean(v**2) - jnp.mean(v)", "jnp.mean(jnp.square(v - jnp.mean(v)))"),
+            given="x",
+        ),
+        _of(
+            "cosine(a, b)",
+            "NNX555",
+            (
+                "a @ b / (jnp.linalg.norm(a) + jnp.linalg.norm(b))",
+                "a @ b / (jnp.linalg.norm(a) * jnp.linalg.norm(b))",
+            ),
+            given="x, x",
+        ),
+        _of(
+            "focal(p, gamma)",
+            "NNX555",
+            ("-jnp.mean(p**gamma * jnp.log(p))", "-jnp.mean((1 - p) ** gamma * jnp.log(p))"),
+            ("-jnp.mean(jnp.exp(p) ** gamma * p)", "-jnp.mean((1 - jnp.exp(p)) ** gamma * p)"),
+            given="x / 2, 2.0",
+        ),
+        clean=(
+            "def share(a, b):\n    return jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b))\nprint(share(x, x))\n",
+            "def triplet(pos_sim, neg_sim, margin):\n    return jax.nn.relu(neg_sim - pos_sim + margin)\n"
+            "print(triplet(x, x, 1.0))\n",
+        ),
+    ),
+    "NNX556": _cases(
+        _of(
+            "root(f, v)",
+            "NNX556",
+            ("v + f(v) / jax.grad(f)(v)", "v - f(v) / jax.grad(f)(v)"),
+            given="lambda v: v**2 - 2, 1.0",
+        ),
+        _of(
+            "corrected(v, K, z, H)",
+            "NNX556",
+            ("v + K @ (z + H @ v)", "v + K @ (z - H @ v)"),
+            given="x, jnp.eye(3), x, jnp.eye(3)",
+        ),
+        _of(
+            "update(P, K, H)",
+            "NNX556",
+            ("(jnp.eye(3) + K @ H) @ P", "(jnp.eye(3) - K @ H) @ P"),
+            given="jnp.eye(3), jnp.eye(3), jnp.eye(3)",
+        ),
+        _of(
+            "predict(cov, F, Q)",
+            "NNX556",
+            ("F @ cov @ F + Q", "F @ cov @ F.T + Q"),
+            given="jnp.eye(3), jnp.eye(3), jnp.eye(3)",
+        ),
+        clean=(
+            "def moved(v, f, g):\n    return v + f(v) / g(v)\nprint(moved(x, jnp.sin, jnp.cosh))\n",
+            "def forward(v, A, b, B):\n    return v + A @ (b + B)\nprint(forward(x, jnp.eye(3), x, x))\n",
+        ),
+    ),
+    "NNX557": _cases(
+        _of(
+            "assign(points, centers)",
+            "NNX557",
+            (
+                "jnp.argmax(jnp.sum((points[:, None] - centers) ** 2, -1), axis=1)",
+                "jnp.argmin(jnp.sum((points[:, None] - centers) ** 2, -1), axis=1)",
+            ),
+            (
+                "jnp.argmax(jnp.linalg.norm(points[:, None] - centers, axis=-1), axis=1)",
+                "jnp.argmax(-jnp.linalg.norm(points[:, None] - centers, axis=-1), axis=1)",
+            ),
+            given="jnp.ones((4, 2)), jnp.ones((3, 2))",
+        ),
+        _of(
+            "nearest(distances)",
+            "NNX557",
+            ("jax.lax.top_k(distances, 2)[1]", "jax.lax.top_k(-distances, 2)[1]"),
+            given="x",
+        ),
+        clean=(
+            "def farthest(distances):\n    return jnp.argmax(distances)\nprint(farthest(x))\n",
+            "def nearest(points, v):\n    distance = jnp.sum((points - v) ** 2, -1)\n"
+            "    return jax.lax.top_k(-distance, 1)\nprint(nearest(jnp.ones((2, 3)), x))\n",
+            "def nearest(similarity):\n    return jnp.argmax(similarity)\nprint(nearest(x))\n",
+        ),
+    ),
+    "NNX558": _cases(
+        _of(
+            "signal(x_t, eps, abar)",
+            "NNX558",
+            (
+                "(x_t - jnp.sqrt(abar) * eps) / jnp.sqrt(1 - abar)",
+                "(x_t - jnp.sqrt(1 - abar) * eps) / jnp.sqrt(abar)",
+            ),
+            given="x, x, 0.5",
+        ),
+        _of(
+            "noise_of(x_t, x0, alpha_bar)",
+            "NNX558",
+            (
+                "(x_t - jnp.sqrt(1 - alpha_bar) * x0) / alpha_bar**0.5",
+                "(x_t - jnp.sqrt(alpha_bar) * x0) / (1 - alpha_bar) ** 0.5",
+            ),
+            given="x, x, 0.5",
+        ),
+        _of(
+            "velocity(x0, noise, alpha_bar)",
+            "NNX558",
+            (
+                "jnp.sqrt(alpha_bar) * x0 - jnp.sqrt(1 - alpha_bar) * noise",
+                "jnp.sqrt(alpha_bar) * noise - jnp.sqrt(1 - alpha_bar) * x0",
+            ),
+            given="x, x, 0.5",
+        ),
+        clean=(
+            "def rest(v, share, w):\n    return (v - jnp.sqrt(share) * w) / jnp.sqrt(1 - share)\n"
+            "print(rest(x, 0.5, x))\n",
+        ),
+    ),
+    "NNX559": _cases(
+        _of(
+            "rotary(a, b, cos, sin)",
+            "NNX559",
+            (
+                "jnp.concatenate([a * cos - b * sin, a * cos + b * sin])",
+                "jnp.concatenate([a * cos - b * sin, b * cos + a * sin])",
+            ),
+            given="x, x, x, x",
+        ),
+        _of(
+            "turned(t)",
+            "NNX559",
+            (
+                "jnp.array([[jnp.cos(t), jnp.sin(t)], [jnp.sin(t), jnp.cos(t)]])",
+                "jnp.array([[jnp.cos(t), jnp.sin(t)], [-jnp.sin(t), jnp.cos(t)]])",
+            ),
+            given="0.1",
+        ),
+        _of("height(angle_deg)", "NNX559", ("jnp.sin(angle_deg)", "jnp.sin(jnp.deg2rad(angle_deg))"), given="30.0"),
+        clean=(
+            "def parts(a, b, cos, sin):\n    return a * cos - b * sin, a * sin + b * cos\nprint(parts(x, x, x, x))\n",
+        ),
+    ),
+}
