@@ -23,6 +23,7 @@ _WRONG = (
         "the innovation is the measurement less what the state predicts",
         "x + K @ (z - H @ x)",
         (b"@",),
+        named={"K": pattern(r"^(self\.)?(K|K_\w+|\w*gain\w*)$")},
     ),
     Wrong(
         ("A @ P @ A + Q",),

@@ -28,7 +28,8 @@ class Wrong:
         words: words that all stand in a file with it.
         inside: what the function around it, or the variable that it is given to, is called; None for any name.
         named: what stands for names in capitals, or what that was set to, looks like.
-        plain: those of these names that stand for nothing with a minus in front of it.
+        plain: those of these names that stand for nothing with a minus in front of it, and for the double of nothing.
+        whole: whether the form is the whole formula, and no factor of another one.
     """
 
     forms: tuple[str, ...]
@@ -38,6 +39,7 @@ class Wrong:
     inside: re.Pattern[str] | None = None
     named: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     plain: str = ""
+    whole: bool = False
 
 
 def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator[Finding]:
@@ -132,7 +134,8 @@ _POWERS = frozenset({"sqrt", "square"})  # which are written in several ways
 def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is one of the wrong forms."""
     above = around(context, scope)
-    if _part(node, above.get(node)):
+    parent = above.get(node)
+    if _part(node, parent) or (wrong.whole and isinstance(parent, ast.BinOp)):
         return False
     bound = match(form, node, lambda one: written(context, one, scope))
     if bound is None:
@@ -163,15 +166,20 @@ def _part(node: ast.expr, parent: ast.AST | None) -> bool:
 def _named(context: Context, text: str, node: ast.expr, looks: re.Pattern[str], scope: Scope) -> bool:
     if looks.search(text):
         return True
-    names = [name for name in ast.walk(node) if isinstance(name, ast.Name)]
-    made = [written(context, name, scope) for name in names]
-    return any(looks.search(ast.unparse(one)) for one, name in zip(made, names, strict=True) if one is not name)
+    while isinstance(node, ast.Subscript):
+        node = node.value  # a part of what was drawn
+    made = written(context, node, scope)
+    return made is not node and looks.search(ast.unparse(made)) is not None
 
 
 def _turned(context: Context, node: ast.expr, scope: Scope) -> bool:
-    """Say whether an expression has a minus in front of it."""
+    """Say whether an expression has a minus in front of it, or is the double of another."""
     first = terms(written(context, node, scope))[0]
-    return first.number < 0 or any(terms(written(context, one.node, scope))[0].number < 0 for one in first.factors)
+    return (
+        first.number < 0
+        or first.number == 2
+        or any(terms(written(context, one.node, scope))[0].number < 0 for one in first.factors)
+    )
 
 
 def _called(node: ast.AST, above: Mapping[ast.AST, ast.AST], scope: Scope) -> str:

@@ -39,6 +39,7 @@ _WRONG = (
         "0.5 * m * v**2",
         (b"kinetic",),
         pattern(r"kinetic"),
+        whole=True,
     ),
 )
 

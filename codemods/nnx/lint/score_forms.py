@@ -10,8 +10,8 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.patterns import pattern
 
-_PEAK = pattern(r"^(max_?val\w*|max_pixel\w*|peak|data_range|vmax|dynamic_range)$")
-_ERROR = pattern(r"mse|\*\* ?2|square")
+_PEAK = pattern(r"^(?!.*(\*\*|mean|var|square|sq)).*")
+_ERROR = pattern(r"^(?!.*(rmse|sqrt|std)).*(mse|\*\* ?2|square)")
 # of distances, not of likenesses
 _NEGATIVE = pattern(r"(?i)dist.*neg|neg.*dist|^d_?a?n(eg\w*)?\d?$|(neg|\bn\b).*(\*\* ?2|norm)|norm.*(neg|\bn\b)")
 _POSITIVE = pattern(r"(?i)dist.*pos|pos.*dist|^d_?a?p(os\w*)?\d?$|(pos|\bp\b).*(\*\* ?2|norm)|norm.*(pos|\bp\b)")
@@ -28,8 +28,8 @@ _WRONG = (
         "the ratio of signal to noise takes the square of the peak and the mean square: 10 with the one, 20 with roots",
         "10 * log10(peak**2 / mse)",
         (b"log10",),
-        pattern(r"psnr|snr"),
-        {"E": _ERROR},
+        pattern(r"psnr"),
+        {"E": _ERROR, "M": _PEAK},
     ),
     Wrong(
         ("std(X)/N",),

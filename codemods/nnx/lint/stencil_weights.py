@@ -31,8 +31,9 @@ _WRONG = (
         "divide by 2 * dx",
         (b"roll(",),
         named={"H": _SPACING},
+        plain="H",
     ),
-    Wrong(_scaled("(U[2:] - U[:-2])/H"), _TWO, "divide by 2 * dx", (b"[2:", b"[:-2"), named={"H": _SPACING}),
+    Wrong(_scaled("(U[2:] - U[:-2])/H"), _TWO, "divide by 2 * dx", (b"[2:", b"[:-2"), named={"H": _SPACING}, plain="H"),
     Wrong(
         _scaled(
             "(roll(U, 1) + roll(U, -1) - U)/H**2",
@@ -44,6 +45,7 @@ _WRONG = (
         "take as many of the middle as there are neighbours: u[i-1] - 2 * u[i] + u[i+1]",
         (b"roll(",),
         named={"H": _SPACING},
+        plain="H",
     ),
     Wrong(
         _scaled("(U[2:] + U[:-2] - U[1:-1])/H**2"),
@@ -51,6 +53,7 @@ _WRONG = (
         "take the middle twice: u[:-2] - 2 * u[1:-1] + u[2:]",
         (b"[2:", b"[:-2", b"[1:-1"),
         named={"H": _SPACING},
+        plain="H",
     ),
     Wrong(
         _scaled(
@@ -62,6 +65,7 @@ _WRONG = (
         "divide by dx**2",
         (b"roll(",),
         named={"H": _SPACING},
+        plain="H",
     ),
     Wrong(
         _scaled("(U[2:] + U[:-2] - 2*U[1:-1])/H"),
@@ -69,6 +73,7 @@ _WRONG = (
         "divide by dx**2",
         (b"[2:", b"[:-2", b"[1:-1"),
         named={"H": _SPACING},
+        plain="H",
     ),
 )
 
