@@ -354,6 +354,7 @@ from codemods.nnx.lint import (
     unwrapped_pointer,
     update_params,
     used_up,
+    value_forms,
     variance_for_scale,
     vector_condition,
     weights_of_draws,
@@ -422,6 +423,6 @@ RULES: tuple[Rule, ...] = tuple(
         split_merge, turned_score, greedy_exchanged, empty_places, smoothed_labels, norm_clip, last_index,
         rising_frequencies, unused_target, behind_cache, last_noise, undivided, pairs_twice, minimum_image,
         stencil_weights, motion, densities, activation_forms, schedule_forms, score_forms, correction_sign,
-        nearest_forms, diffusion_forms, rotations, step_for_state,
+        nearest_forms, diffusion_forms, rotations, step_for_state, value_forms,
     )
 )  # fmt: skip

@@ -11,6 +11,7 @@ from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.patterns import pattern
 
 _COUNT = pattern(r"\.shape\b|\blen\(|\.size\b|^(n|k|num\w*|\w*_samples|n_\w+)$")
+_LENGTH = pattern(r"^(self\.)?(l|ell|length_?scale|lengthscale|sigma|bandwidth)$")
 _UNIFORM = pattern(r"\b(uniform|rand|random)\(")
 _CHOLESKY = pattern(r"^(L|chol\w*|cholesky\w*|scale_tril|L_\w+|\w+_chol)$|cholesky\(")
 _WRONG = (
@@ -44,6 +45,43 @@ _WRONG = (
         "the logarithm of a normal density without one of its halves",
         "-0.5 * ((x - m) / s)**2 - log(s) - 0.5 * log(2 * pi)",
         (b"log(", b"pi"),
+    ),
+    Wrong(
+        (
+            "exp(0.5*D**2/L**2)",
+            "exp(0.5*sum((X - Y)**2)/L**2)",
+            "exp(sum((X - Y)**2)/(2*L**2))",
+            "exp(G*sum((X - Y)**2))",
+        ),
+        "a kernel of distances falls with them: this one grows without end",
+        "exp(-0.5 * distance**2 / length_scale**2)",
+        (b"exp(",),
+        pattern(r"rbf|gaussian_k|kernel|squared_exp"),
+        {"L": _LENGTH, "G": pattern(r"^(self\.)?gamma$")},
+        "G",
+    ),
+    Wrong(
+        ("exp(-0.5*D**2/L)", "exp(-0.5*sum((X - Y)**2)/L)"),
+        "the distance is squared, and the length that it is measured by is not",
+        "exp(-0.5 * distance**2 / length_scale**2)",
+        (b"exp(",),
+        pattern(r"rbf|gaussian_k|kernel|squared_exp"),
+        {"L": _LENGTH},
+    ),
+    Wrong(
+        ("sum(P*log(Q/P))", "sum(P*(log(Q) - log(P)))"),
+        "the quotient in the divergence is turned round: it is negative",
+        "sum(p * log(p / q))",
+        (b"log(",),
+        pattern(r"(^|_| )kl(_|d| |$)|diverg"),
+        whole=True,
+    ),
+    Wrong(
+        ("mean(A) + mean(B) - mean(C)",),
+        "the mean discrepancy takes the kernel between the samples twice: this one is not zero for equal ones",
+        "mean(k_xx) + mean(k_yy) - 2 * mean(k_xy)",
+        (b"mmd",),
+        pattern(r"mmd"),
     ),
     Wrong(
         ("logsumexp(X)/N", "logsumexp(X)*log(N)"),

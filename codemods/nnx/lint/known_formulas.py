@@ -29,7 +29,7 @@ class Wrong:
         inside: what the function around it, or the variable that it is given to, is called; None for any name.
         named: what stands for names in capitals, or what that was set to, looks like.
         plain: those of these names that stand for nothing with a minus in front of it, and for the double of nothing.
-        whole: whether the form is the whole formula, and no factor of another one.
+        whole: whether the form is the whole formula, with no sign before it, and no factor of another one.
     """
 
     forms: tuple[str, ...]
@@ -135,7 +135,7 @@ def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scop
     """Say whether an expression is one of the wrong forms."""
     above = around(context, scope)
     parent = above.get(node)
-    if _part(node, parent) or (wrong.whole and isinstance(parent, ast.BinOp)):
+    if _part(node, parent) or (wrong.whole and isinstance(parent, ast.BinOp | ast.UnaryOp)):
         return False
     bound = match(form, node, lambda one: written(context, one, scope))
     if bound is None:
@@ -143,7 +143,7 @@ def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scop
     named = ((bound[name], looks) for name, looks in wrong.named.items() if name in bound)
     if not all(_named(context, *one, looks, scope) for one, looks in named):
         return False
-    if any(_turned(context, bound[name][1], scope) for name in wrong.plain):
+    if any(_turned(context, bound[name][1], scope) for name in wrong.plain if name in bound):
         return False
     return wrong.inside is None or wrong.inside.search(_called(node, above, scope)) is not None
 

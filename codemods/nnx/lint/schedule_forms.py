@@ -24,6 +24,16 @@ _WRONG = (
         {"S": _ANGLE, "T": _ANGLE},
     ),
     Wrong(
+        ("R**(T/S)", "L*R**(T/S)"),
+        "the exponent falls with the steps: the rate rises from zero to its beginning",
+        "rate ** (step / decay_steps)",
+        (b"**",),
+        named={
+            "T": pattern(r"(decay|transition)_steps|(^|_)(every|period|interval)$"),
+            "S": pattern(r"^(step|t|i|epoch|count|it|iteration)s?$"),
+        },
+    ),
+    Wrong(
         ("maximum(1, S/W)", "maximum(S/W, 1)", "max(1, S/W)", "max(S/W, 1)"),
         _RISES,
         "minimum(1, step / warmup)",

@@ -1,4 +1,4 @@
-"""NNX550: derivatives on a grid whose weights do not fit."""
+"""NNX550: derivatives and integrals on a grid whose weights do not fit."""
 
 from __future__ import annotations
 
@@ -68,6 +68,21 @@ _WRONG = (
         plain="H",
     ),
     Wrong(
+        ("D*(sum(Y) - Y[0] - Y[-1])",),
+        "the trapezoids have half of each end, and all else whole",
+        "dx * (sum(y) - 0.5 * (y[0] + y[-1]))",
+        (b"[-1]",),
+        named={"D": _SPACING},
+    ),
+    Wrong(
+        ("D*sum(Y[1:] + Y[:-1])", "sum((X[1:] - X[:-1])*(Y[1:] + Y[:-1]))", "sum(diff(X)*(Y[1:] + Y[:-1]))"),
+        "a trapezoid is its width times the mean of its sides: this is twice the integral",
+        "0.5 * sum(dx * (y[1:] + y[:-1]))",
+        (b"[1:", b"[:-1"),
+        named={"D": _SPACING},
+        whole=True,
+    ),
+    Wrong(
         _scaled("(U[2:] + U[:-2] - 2*U[1:-1])/H"),
         _SQUARE,
         "divide by dx**2",
@@ -93,7 +108,7 @@ def laplacian(u, dx):
 RULE = lint_rule(
     "NNX550",
     "stencil-weights",
-    "a derivative on a grid whose weights do not fit",
+    "a derivative or an integral on a grid whose weights do not fit",
     why="""\
 Central differences divide by two spacings; second derivatives take the middle as often as there are neighbours, and
 divide by the square of the spacing. With other weights the derivative of a constant is not zero, or has another size,

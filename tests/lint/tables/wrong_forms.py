@@ -50,6 +50,20 @@ CASES = {
             ),
             given="jnp.ones((3, 3)), 0.1",
         ),
+        _of(
+            "area(y, dx)",
+            "NNX550",
+            ("dx * (jnp.sum(y) - y[0] - y[-1])", "dx * (jnp.sum(y) - 0.5 * y[0] - 0.5 * y[-1])"),
+            ("dx * jnp.sum(y[1:] + y[:-1])", "0.5 * dx * jnp.sum(y[1:] + y[:-1])"),
+            given="x, 0.1",
+        ),
+        _of(
+            "integral(y, t)",
+            "NNX550",
+            ("jnp.sum((t[1:] - t[:-1]) * (y[1:] + y[:-1]))", "jnp.sum((t[1:] - t[:-1]) * (y[1:] + y[:-1]) / 2)"),
+            ("jnp.sum(jnp.diff(t) * (y[1:] + y[:-1]))", "0.5 * jnp.sum(jnp.diff(t) * (y[1:] + y[:-1]))"),
+            given="x, x",
+        ),
         clean=(
             "def smooth(u, width):\n    return (jnp.roll(u, 1) + u + jnp.roll(u, -1)) / width\nprint(smooth(x, 3))\n",
             "def slope(u, two_dx):\n    return (jnp.roll(u, -1) - jnp.roll(u, 1)) / two_dx\nprint(slope(x, 0.2))\n",
@@ -143,6 +157,32 @@ CASES = {
             ("(v - mu) @ cov @ (v - mu)", "(v - mu) @ jnp.linalg.inv(cov) @ (v - mu)"),
             given="x, 0.0, jnp.eye(3)",
         ),
+        _of(
+            "rbf_kernel(a, b, length_scale)",
+            "NNX552",
+            (
+                "jnp.exp(0.5 * jnp.sum((a - b) ** 2, -1) / length_scale**2)",
+                "jnp.exp(-0.5 * jnp.sum((a - b) ** 2, -1) / length_scale**2)",
+            ),
+            (
+                "jnp.exp(-jnp.sum((a - b) ** 2, -1) / (2 * length_scale))",
+                "jnp.exp(-jnp.sum((a - b) ** 2, -1) / (2 * length_scale**2))",
+            ),
+            given="x, x + 1, 2.0",
+        ),
+        _of(
+            "kl_divergence(p, q)",
+            "NNX552",
+            ("jnp.sum(p * jnp.log(q / p), axis=-1)", "-jnp.sum(p * jnp.log(q / p), axis=-1)"),
+            ("jnp.sum(p * (jnp.log(q) - jnp.log(p)))", "jnp.sum(p * (jnp.log(p) - jnp.log(q)))"),
+            given="x, x + 1",
+        ),
+        _of(
+            "mmd(k_xx, k_yy, k_xy)",
+            "NNX552",
+            ("k_xx.mean() + k_yy.mean() - k_xy.mean()", "k_xx.mean() + k_yy.mean() - 2 * k_xy.mean()"),
+            given="x, x, x",
+        ),
         clean=(
             "def soft(v, beta):\n    return jax.scipy.special.logsumexp(beta * v) / beta\nprint(soft(x, 2.0))\n",
             "def risk(weights, cov):\n    return weights @ cov @ weights\nprint(risk(x, jnp.eye(3)))\n",
@@ -214,6 +254,12 @@ CASES = {
             "NNX554",
             ("peak * jnp.maximum(step / n, 1.0)", "peak * jnp.minimum(step / n, 1.0)"),
             given="1.0, 10.0, 0.1",
+        ),
+        _of(
+            "decayed(step, decay_steps)",
+            "NNX554",
+            ("1e-3 * 0.96 ** (decay_steps / step)", "1e-3 * 0.96 ** (step / decay_steps)"),
+            given="1.0, 10.0",
         ),
         clean=(
             "def wave(angle, period):\n    return 0.5 * (1 + jnp.cos(angle / period))\nprint(wave(1.0, 2.0))\n",
@@ -304,6 +350,18 @@ CASES = {
             ("-jnp.mean(jnp.exp(p) ** gamma * p)", "-jnp.mean((1 - jnp.exp(p)) ** gamma * p)"),
             given="x / 2, 2.0",
         ),
+        _of(
+            "correlation(a, b)",
+            "NNX555",
+            (
+                "jnp.mean((a - a.mean()) * (b - b.mean())) / (a.var() * b.var())",
+                "jnp.mean((a - a.mean()) * (b - b.mean())) / (a.std() * b.std())",
+            ),
+            given="x, x",
+        ),
+        _of("mse(p, y)", "NNX555", ("jnp.mean(p - y) ** 2", "jnp.mean((p - y) ** 2)"), given="x, x + 1"),
+        _of("perplexity(loss)", "NNX555", ("jnp.exp(-loss)", "jnp.exp(loss)"), given="x"),
+        _of("bits_per_dim(nll, size)", "NNX555", ("nll * jnp.log(2) / size", "nll / size / jnp.log(2)"), given="x, 3"),
         clean=(
             "def share(a, b):\n    return jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b))\nprint(share(x, x))\n",
             "def triplet(pos_sim, neg_sim, margin):\n    return jax.nn.relu(neg_sim - pos_sim + margin)\n"
@@ -422,6 +480,25 @@ CASES = {
         _of("height(angle_deg)", "NNX559", ("jnp.sin(angle_deg)", "jnp.sin(jnp.deg2rad(angle_deg))"), given="30.0"),
         clean=(
             "def parts(a, b, cos, sin):\n    return a * cos - b * sin, a * sin + b * cos\nprint(parts(x, x, x, x))\n",
+        ),
+    ),
+    "NNX560": _cases(
+        _of(
+            "td_error(r, value, next_value, done, gamma)",
+            "NNX560",
+            ("r + gamma * value - next_value", "r + gamma * next_value - value"),
+            ("r + gamma * (1 - done) * value - next_value", "r + gamma * (1 - done) * next_value - value"),
+            given="x, x, x + 1, 0.0, 0.9",
+        ),
+        _of(
+            "soft_value(q1, q2, alpha, log_prob)",
+            "NNX560",
+            ("jnp.minimum(q1, q2) + alpha * log_prob", "jnp.minimum(q1, q2) - alpha * log_prob"),
+            given="x, x, 0.1, x",
+        ),
+        _of("ucb_bonus(n, t)", "NNX560", ("jnp.sqrt(n / jnp.log(t))", "jnp.sqrt(jnp.log(t) / n)"), given="x, 9.0"),
+        clean=(
+            "def added(a, b, alpha, rest):\n    return jnp.minimum(a, b) + alpha * rest\nprint(added(x, x, 0.1, x))\n",
         ),
     ),
 }

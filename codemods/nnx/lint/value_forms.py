@@ -1,0 +1,68 @@
+"""NNX560: values and bonuses of reinforcement learning with a wrong sign or place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
+from codemods.nnx.patterns import pattern
+
+_DISCOUNT = pattern(r"^(self\.|config\.|cfg\.|args\.)?(gamma|discount\w*)$")
+_NEXT = pattern(r"next|\[1:\]|_tp1$|(^|_)v_?(tp1|t1)$")
+_NOW = pattern(r"^(?!.*(next|\[1:\]|tp1|t1$|last|boot|target)).*(^|_)(v|val|vals|value|values|baseline|q)(_t)?(\W|$)")
+_LOG = pattern(r"log_?p|log_?prob|logp|log_?pi|entropy_term")
+_WEIGHT = pattern(r"alpha|temp|ent_?coef|entropy_coef")
+_WRONG = (
+    Wrong(
+        ("R + G*V - N", "R + G*V*M - N", "R + G*(1 - D)*V - N", "R + G*V*(1 - D) - N"),
+        "the values of this state and of the next one are exchanged",
+        "reward + discount * next_value - value",
+        (b"next",),
+        named={"G": _DISCOUNT, "V": _NOW, "N": _NEXT},
+    ),
+    Wrong(
+        ("minimum(A, B) + C*L",),
+        "the soft value takes the log-probability off: added, it rewards what is certain already",
+        "minimum(q1, q2) - alpha * log_prob",
+        (b"minimum", b"log"),
+        named={"L": _LOG, "C": _WEIGHT},
+    ),
+    Wrong(
+        ("sqrt(N/log(T))", "sqrt(2*N/log(T))"),
+        "the bonus grows with the number of visits: the quotient is turned round",
+        "sqrt(log(t) / n)",
+        (b"sqrt", b"log("),
+        pattern(r"ucb|bonus|confidence"),
+    ),
+)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    yield from wrong_forms(context, RULE.code, _WRONG)
+
+
+_BAD = """\
+import jax.numpy as jnp
+
+
+def td_error(reward, value, next_value, done, gamma=0.99):
+    return reward + gamma * (1 - done) * value - next_value
+"""
+
+RULE = lint_rule(
+    "NNX560",
+    "value-forms",
+    "a value or bonus of reinforcement learning with a wrong sign or place",
+    why="""\
+The error of temporal differences is the reward plus the discounted value of the next state less the value of this one.
+The soft value takes the weighted log-probability off, which rewards what is uncertain; the bonus of an upper bound
+falls with the number of visits.
+""",
+    source="Sutton and Barto, Reinforcement Learning; Haarnoja and others, 2018; measured: other values",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("* value - next_value", "* next_value - value"),),
+)
