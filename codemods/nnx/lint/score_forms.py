@@ -66,6 +66,7 @@ _WRONG = (
         "mean((p - y)**2)",
         (b"mean(",),
         pattern(r"mse|brier|squared_error|l2_loss"),
+        whole=True,
     ),
     Wrong(
         ("exp(-L)",),

@@ -1,0 +1,105 @@
+"""NNX563: a gradient penalty by the gradient of the weights."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+
+_GRADIENT = pattern(rb"grad\(", needs=(b"grad(",))
+_NORMS = frozenset({"global_norm", "norm", "sqrt"})
+_APPLYING = frozenset({"apply", "call", "forward"})
+_DEPTH = 4
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    modules = {module for module in context.asked.modules if module.source.matches(_GRADIENT)}
+    for scope, node in each(context, ast.BinOp) if modules else ():
+        if scope.module not in modules or not isinstance(node.op, ast.Sub) or constant(node.right) != 1:
+            continue
+        norm = written(context, node.left, scope)
+        if in_test(scope) or not isinstance(norm, ast.Call) or last_word(norm.func) not in _NORMS:
+            continue
+        taken = _gradient(context, norm, scope, 0)
+        if taken is not None and _of_weights(context, taken, scope):
+            yield finding(
+                RULE.code,
+                scope,
+                taken,
+                "the penalty is on the gradient by the weights, and not by what the critic is given",
+                "differentiate by the samples: jax.grad(lambda x: critic(x).sum())(mixed)",
+            )
+
+
+def _gradient(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Call | None:
+    """Return the call of ``grad(f)`` whose result an expression is a norm of."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Call) and last_word(inner.func.func) == "grad":
+            return inner
+        if isinstance(inner, ast.Name) and depth < _DEPTH:
+            made = written(context, inner, scope)
+            if made is not inner:
+                found = _gradient(context, made, scope, depth + 1)
+                if found is not None:
+                    return found
+    return None
+
+
+def _of_weights(context: Context, taken: ast.Call, scope: Scope) -> bool:
+    """Say whether a function is differentiated by the model that it calls, or by the parameters that it applies."""
+    assert isinstance(taken.func, ast.Call)
+    places = keyword(taken.func, "argnums")
+    if not taken.func.args or (places is not None and constant(places) != 0):
+        return False
+    function = taken.func.args[0]
+    if not isinstance(function, ast.Lambda) or not function.args.args:
+        return False
+    name = function.args.args[0].arg
+    for call in ast.walk(function.body):
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        if isinstance(call.func, ast.Name) and call.func.id == name:
+            return True
+        first = isinstance(call.args[0], ast.Name) and call.args[0].id == name
+        if first and len(call.args) > 1 and (last_word(call.func) in _APPLYING or "apply" in last_word(call.func)):
+            return True
+    return False
+
+
+_BAD = """\
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+def penalty(critic, mixed):
+    grads = nnx.grad(lambda model: model(mixed).sum())(critic)
+    return (optax.global_norm(grads) - 1) ** 2
+"""
+
+RULE = lint_rule(
+    "NNX563",
+    "weight-penalty",
+    "a gradient penalty by the gradient of the weights",
+    why="""\
+The penalty of Wasserstein GANs makes the critic's slope 1 along its input, at samples between real and false ones. The
+gradient by the weights has another size and meaning: its norm says nothing of the slope, and the critic stays as steep
+as it was.
+""",
+    source="Gulrajani and others, 2017, algorithm 1; measured: other penalties",
+    check=_check,
+    bad=(_BAD,),
+    clean=(
+        _BAD.replace(
+            "nnx.grad(lambda model: model(mixed).sum())(critic)", "nnx.grad(lambda x: critic(x).sum())(mixed)"
+        ),
+    ),
+)

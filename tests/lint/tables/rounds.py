@@ -1,0 +1,169 @@
+"""What is the same in every round, counted over all of them, or taken of a whole batch or of the weights."""
+
+from __future__ import annotations
+
+import re
+
+from tests.lint.tables import Cases
+
+_JAX = """\
+def train(w, images, epochs):
+    for epoch in range(epochs):
+        order = jax.random.permutation(jax.random.key(0), len(images))  # NNX561
+        for start in range(0, len(images), 2):
+            w = w - 0.1 * images[order[start:start + 2]].mean()
+    return w
+print(train(x, jnp.ones(4), 2))
+"""
+_NUMPY = """\
+def train(w, images, num_epochs):
+    for _ in range(num_epochs):
+        rng = np.random.default_rng(seed=0)  # NNX561
+        order = np.arange(len(images))
+        rng.shuffle(order)
+        for start in order:
+            w = w - 0.1 * images[start]
+    return w
+print(train(x, np.ones(4), 2))
+"""
+_GLOBAL = """\
+def train(w, images):
+    for ep in range(2):
+        np.random.seed(42)  # NNX561
+        for start in np.random.permutation(len(images)):
+            w = w - 0.1 * images[start]
+    return w
+print(train(x, np.ones(4)))
+"""
+_BATCHES = """\
+def batches(images, size):
+    order = np.random.default_rng(0).permutation(len(images))  # NNX561
+    for start in range(0, len(images), size):
+        yield images[order[start:start + size]]
+def train(w, images, epochs):
+    for epoch in range(epochs):
+        for batch in batches(images, 2):
+            w = w - 0.1 * batch.mean()
+    return w
+print(train(x, np.ones(4), 2))
+"""
+_FIT = """\
+def fit(w, evaluate, patience=3):
+    best_loss, waited = float('inf'), 0
+    for epoch in range(10):
+        w = w * 0.9
+        loss = float(evaluate(w))
+        if loss < best_loss:  # NNX562
+            best_loss = loss
+        else:
+            waited += 1
+            if waited >= patience:
+                break
+    return w
+print(fit(x, jnp.sum))
+"""
+_CLASS = """\
+class Stopper:
+    def __init__(self, patience):
+        self.patience, self.best, self.waited = patience, float('inf'), 0
+    def fit(self, w):
+        for epoch in range(10):
+            w = w * 0.9
+            loss = float(w.sum())
+            if loss < self.best:  # NNX562
+                self.best = loss
+            else:
+                self.waited = self.waited + 1
+            if self.waited > self.patience:
+                return w
+        return w
+print(Stopper(3).fit(x))
+"""
+_PENALTY = """\
+def penalty(critic, mixed):
+    grads = nnx.grad(lambda model: model(mixed).sum())(critic)  # NNX563
+    return (optax.global_norm(grads) - 1) ** 2
+print(penalty(model, jnp.ones((2, 3))))
+"""
+_APPLIED = """\
+def apply(w, v):
+    return v @ w
+def penalty(w, mixed):
+    grads = jax.grad(lambda p: apply(p, mixed).sum())(w)  # NNX563
+    norm = jnp.sqrt(jnp.sum(grads ** 2) + 1e-8)
+    return jnp.square(norm - 1.0)
+print(penalty(x, jnp.ones((2, 3))))
+"""
+_LOGITS = """\
+def contrastive(a, b):
+    a = a / jnp.linalg.norm(a)  # NNX564
+    b = b / jnp.linalg.norm(b)  # NNX564
+    logits = a @ b.T / 0.1
+    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.arange(len(a))).mean()
+print(contrastive(jnp.ones((2, 3)), jnp.ones((2, 3))))
+"""
+_LIKENESS = """\
+def similarity(a):
+    unit = a / (jnp.linalg.norm(a) + 1e-8)  # NNX564
+    return unit @ unit.T
+print(similarity(jnp.ones((2, 3))))
+"""
+
+
+def _right(text: str, *replaced: tuple[str, str]) -> str:
+    """Return a program without its marks, and with other parts."""
+    for old, new in replaced:
+        assert old in text
+        text = text.replace(old, new)
+    return re.sub(r"  # NNX\d+", "", text)
+
+
+CASES = {
+    "NNX561": Cases(
+        bad=(_JAX, _NUMPY, _GLOBAL, _BATCHES),
+        clean=(
+            _right(_JAX, ("jax.random.key(0)", "jax.random.fold_in(jax.random.key(0), epoch)")),
+            _right(_JAX, ("jax.random.key(0)", "jax.random.key(epoch)")),
+            _right(_NUMPY, ("seed=0", "seed=len(images)")),
+            _right(_GLOBAL, ("seed(42)", "seed(ep)")),
+            _right(_BATCHES, ("def batches", "def test_batches"), ("in batches", "in test_batches")),
+            _right(_BATCHES, ("for epoch in range(epochs)", "for trial in range(3)")),
+        ),
+    ),
+    "NNX562": Cases(
+        bad=(_FIT, _CLASS, _FIT.replace("waited >= patience", "waited == patience")),
+        clean=(
+            _right(_FIT, ("            best_loss = loss\n", "            best_loss, waited = loss, 0\n")),
+            _right(
+                _CLASS, ("                self.best = loss\n", "                self.best, self.waited = loss, 0\n")
+            ),
+            _right(_FIT, ("        w = w * 0.9\n", "        w, waited = w * 0.9, 0 if epoch < 2 else waited\n")),
+            _right(_FIT, ("            if waited >= patience:\n                break\n", "")),
+        ),
+    ),
+    "NNX563": Cases(
+        bad=(_PENALTY, _APPLIED, _PENALTY.replace("lambda model: model(mixed)", "lambda net: jnp.tanh(net(mixed))")),
+        clean=(
+            _right(
+                _PENALTY,
+                ("nnx.grad(lambda model: model(mixed).sum())(critic)", "jax.grad(lambda v: critic(v).sum())(mixed)"),
+            ),
+            _right(_APPLIED, ("lambda p: apply(p, mixed).sum())(w)", "lambda v: apply(w, v).sum())(mixed)")),
+            _right(_PENALTY, ("(optax.global_norm(grads) - 1) ** 2", "optax.global_norm(grads)")),
+            _right(_APPLIED, ("lambda p: apply(p, mixed).sum())(w)", "lambda v, p: apply(p, v).sum())(mixed, w)")),
+        ),
+    ),
+    "NNX564": Cases(
+        bad=(_LOGITS, _LIKENESS, _LIKENESS.replace("def similarity", "def cosine_matrix")),
+        clean=(
+            _right(
+                _LOGITS,
+                ("norm(a)", "norm(a, axis=-1, keepdims=True)"),
+                ("norm(b)", "norm(b, axis=-1, keepdims=True)"),
+            ),
+            _right(_LIKENESS, ("norm(a)", "norm(a, axis=1, keepdims=True)")),
+            _right(_LIKENESS, ("def similarity", "def gram"), ("print(similarity", "print(gram")),
+            _right(_LIKENESS, ("unit @ unit.T", "unit.sum()")),
+        ),
+    ),
+}
