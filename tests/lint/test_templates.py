@@ -41,6 +41,7 @@ def _resolve(node: ast.expr) -> ast.expr:
         ("exp(-X)", "jnp.exp(-x)"),
         ("1/(2*pi)", "1 / (2 * jnp.pi)"),
         ("log(1 + X)", "jnp.log(x + 1)"),
+        ("0.9*X + 0.1*Y", "0.9 * x + (1 - 0.9) * y"),
     ],
 )
 def test_alike(template: str, text: str) -> None:

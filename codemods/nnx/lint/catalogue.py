@@ -221,6 +221,7 @@ from codemods.nnx.lint import (
     outer_dot,
     overwritten,
     own_mode,
+    own_moments,
     own_ratio,
     own_scaling,
     padded_again,
@@ -428,6 +429,6 @@ RULES: tuple[Rule, ...] = tuple(
         rising_frequencies, unused_target, behind_cache, last_noise, undivided, pairs_twice, minimum_image,
         stencil_weights, motion, densities, activation_forms, schedule_forms, score_forms, correction_sign,
         nearest_forms, diffusion_forms, rotations, step_for_state, value_forms, same_order, worn_patience,
-        weight_penalty, norm_of_batch,
+        weight_penalty, norm_of_batch, own_moments,
     )
 )  # fmt: skip

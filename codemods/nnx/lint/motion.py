@@ -21,6 +21,13 @@ _WRONG = (
         named={"T": _STEP, "A": _FORCE},
     ),
     Wrong(
+        ("Y + T*F(Y, T)", "Y + T*F(T, Y)"),
+        "the step is as long as the time that has passed, and not as the step of the time",
+        "y + (ts[i + 1] - ts[i]) * f(y, ts[i])",
+        (b"[i]",),
+        named={"T": pattern(r"^t\w*\[\w+\]$")},
+    ),
+    Wrong(
         ("4*E*(S**6 - S**12)", "4*(S**6 - S**12)"),
         "the Lennard-Jones potential with the wrong sign: it attracts where it has to repel",
         "4 * eps * (s**12 - s**6)",

@@ -69,6 +69,18 @@ _WRONG = (
         whole=True,
     ),
     Wrong(
+        (
+            "where(C, 0.5*E**2, D*A - 0.5*D)",
+            "where(C, 0.5*E**2, D*(A - 0.5))",
+            "where(C, E**2, D*(A - 0.5*D))",
+            "where(C, E**2, D*A - 0.5*D**2)",
+        ),
+        "the two branches of the Huber loss do not meet where one follows on the other",
+        "where(abs(e) < delta, 0.5 * e**2, delta * (abs(e) - 0.5 * delta))",
+        (b"where",),
+        pattern(r"huber|smooth_?l1"),
+    ),
+    Wrong(
         ("exp(-L)",),
         "perplexity is the exponential of the loss itself: this one is below 1",
         "exp(loss)",

@@ -51,7 +51,7 @@ def terms(node: ast.expr, sign: float = 1.0) -> list[Term]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         second = -sign if isinstance(node.op, ast.Sub) else sign
         every = [*terms(node.left, sign), *terms(node.right, second)]
-        return [one for one in every if not _small(one)] or every
+        return _added([one for one in every if not _small(one)] or every)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         return terms(node.operand, -sign if isinstance(node.op, ast.USub) else sign)
     number, found = _product(node, 1.0)
@@ -59,6 +59,14 @@ def terms(node: ast.expr, sign: float = 1.0) -> list[Term]:
         inner = terms(found[0].node)  # in parentheses, perhaps times a number
         return [Term(sign * number * one.number, one.factors) for one in inner]
     return [Term(sign * number, _joined(found))]
+
+
+def _added(parts: list[Term]) -> list[Term]:
+    """Return terms with one for all that are numbers: ``1 - 0.9`` is 0.1."""
+    numbers = [one for one in parts if not one.factors]
+    if len(numbers) < 2:
+        return parts
+    return [*(one for one in parts if one.factors), Term(sum(one.number for one in numbers), ())]
 
 
 def _small(term: Term) -> bool:

@@ -94,6 +94,25 @@ def penalty(w, mixed):
     return jnp.square(norm - 1.0)
 print(penalty(x, jnp.ones((2, 3))))
 """
+_RMS = """\
+def rmsprop(p, g, v):
+    v = 0.9 * v + 0.1 * g  # NNX565
+    return p - 1e-3 * g / (jnp.sqrt(v) + 1e-8), v
+print(rmsprop(x, x, x))
+"""
+_ADAM = """\
+def adam(p, grad, m, nu, t):
+    m, nu = 0.9 * m + 0.1 * grad, 0.99 * nu + (1 - 0.99) * grad  # NNX565
+    m_hat, nu_hat = m / (1 - 0.9**t), nu / (1 - 0.99**t)
+    return p - 1e-3 * m_hat / (jnp.sqrt(nu_hat) + 1e-8)
+print(adam(x, x, x, x, 1))
+"""
+_MOMENTUM = """\
+def step(w, g, v, beta=0.9):
+    v = beta * v + (1 - beta) * g
+    return w + 0.1 * v, v  # NNX565
+print(step(x, x, x))
+"""
 _LOGITS = """\
 def contrastive(a, b):
     a = a / jnp.linalg.norm(a)  # NNX564
@@ -151,6 +170,16 @@ CASES = {
             _right(_APPLIED, ("lambda p: apply(p, mixed).sum())(w)", "lambda v: apply(w, v).sum())(mixed)")),
             _right(_PENALTY, ("(optax.global_norm(grads) - 1) ** 2", "optax.global_norm(grads)")),
             _right(_APPLIED, ("lambda p: apply(p, mixed).sum())(w)", "lambda v, p: apply(p, v).sum())(mixed, w)")),
+        ),
+    ),
+    "NNX565": Cases(
+        bad=(_RMS, _ADAM, _MOMENTUM),
+        clean=(
+            _right(_RMS, ("0.1 * g  #", "0.1 * g**2  #")),
+            _right(_ADAM, ("(1 - 0.99) * grad", "(1 - 0.99) * grad * grad")),
+            _right(_MOMENTUM, ("w + 0.1 * v", "w - 0.1 * v")),
+            _right(_MOMENTUM, ("beta * v + (1 - beta) * g", "beta * v - (1 - beta) * g")),
+            _right(_RMS, ("v = 0.9 * v + 0.1 * g", "v = 0.9 * v + 0.1 * jnp.abs(g)")),
         ),
     ),
     "NNX564": Cases(

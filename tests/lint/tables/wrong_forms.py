@@ -94,6 +94,12 @@ CASES = {
             ("jnp.sum(m * v**2, axis=-1)", "jnp.sum(0.5 * m * v**2, axis=-1)"),
             given="1.0, x",
         ),
+        _of(
+            "euler(y, f, ts, i)",
+            "NNX551",
+            ("y + f(y, ts[i]) * ts[i]", "y + f(y, ts[i]) * (ts[i + 1] - ts[i])"),
+            given="x, lambda y, t: -y, x, 0",
+        ),
         clean=(
             "def line(x, v, slope, dt):\n    return x + v * dt + slope * dt**2\nprint(line(x, x, x, 0.1))\n",
             "def momentum(m, v):\n    return m * jnp.sum(v**2)\nprint(momentum(1.0, x))\n",
@@ -362,6 +368,19 @@ CASES = {
         _of("mse(p, y)", "NNX555", ("jnp.mean(p - y) ** 2", "jnp.mean((p - y) ** 2)"), given="x, x + 1"),
         _of("perplexity(loss)", "NNX555", ("jnp.exp(-loss)", "jnp.exp(loss)"), given="x"),
         _of("bits_per_dim(nll, size)", "NNX555", ("nll * jnp.log(2) / size", "nll / size / jnp.log(2)"), given="x, 3"),
+        _of(
+            "huber(e, delta)",
+            "NNX555",
+            (
+                "jnp.where(jnp.abs(e) < delta, 0.5 * e**2, delta * jnp.abs(e) - 0.5 * delta)",
+                "jnp.where(jnp.abs(e) < delta, 0.5 * e**2, delta * jnp.abs(e) - 0.5 * delta**2)",
+            ),
+            (
+                "jnp.where(jnp.abs(e) <= delta, e**2, delta * (jnp.abs(e) - delta / 2))",
+                "jnp.where(jnp.abs(e) <= delta, e**2 / 2, delta * (jnp.abs(e) - delta / 2))",
+            ),
+            given="x, 2.0",
+        ),
         clean=(
             "def share(a, b):\n    return jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b))\nprint(share(x, x))\n",
             "def triplet(pos_sim, neg_sim, margin):\n    return jax.nn.relu(neg_sim - pos_sim + margin)\n"
