@@ -202,6 +202,12 @@ _FIRST = (
     "When that was mended, 65 others were read, most of them in plain JAX: 146 findings, 90 right, 53 of no use (22",
     "of them in code that nobody calls), 3 false; 23 hints, 15 right, 7 of no use, 1 false. Two of the false ones are",
     "still made, one for a zero that a caller two functions up gives, and one for code that is traced anew.",
+    "",
+    "119 more projects of deep learning were read then, few of them with NNX code, 22 of them forks or namesakes of",
+    "read ones: 540 findings without `jax.tree_map`, 458 right, 49 of no use (20 of them in one project), 33 false (51",
+    "hints: 45 right, 5 of no use, 1 false); and 127 of plain JAX: 323 findings, 296 right (31 of them that name), 16",
+    "of no use, 11 false (73 hints: 33 right, 33 of no use, 7 false). None of the false ones is made any more, and of",
+    "those of no use 12 and 1 hint; 5 right hints are told once for a project now.",
 )
 
 

@@ -13,6 +13,7 @@ from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.templates import match, terms
 from codemods.nnx.nodes import last_word
 
@@ -137,7 +138,7 @@ def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scop
     parent = above.get(node)
     if _part(node, parent) or (wrong.whole and isinstance(parent, ast.BinOp | ast.UnaryOp)):
         return False
-    bound = match(form, node, lambda one: written(context, one, scope))
+    bound = match(form, node, lambda one: _set(context, one, scope))
     if bound is None:
         return False
     named = ((bound[name], looks) for name, looks in wrong.named.items() if name in bound)
@@ -146,6 +147,12 @@ def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scop
     if any(_turned(context, bound[name][1], scope) for name in wrong.plain if name in bound):
         return False
     return wrong.inside is None or wrong.inside.search(_called(node, above, scope)) is not None
+
+
+def _set(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+    """Return what a variable was set to; itself if that was made of what it was before: ``x = x - x.max()``."""
+    made = written(context, node, scope)
+    return node if isinstance(node, ast.Name) and node.id in names_in(made) else made
 
 
 def _kind(node: ast.expr) -> str:

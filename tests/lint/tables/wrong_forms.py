@@ -234,6 +234,7 @@ CASES = {
             given="x",
         ),
         clean=(
+            "def shares(v):\n    v = v - jnp.max(v)\n    return jnp.exp(v) / jnp.sum(jnp.exp(v))\nprint(shares(x))\n",
             "def added(v):\n    return v + jax.nn.sigmoid(v)\nprint(added(x))\n",
             "def log_rest(v):\n    return jnp.log(1 - jnp.exp(v))\nprint(log_rest(-x))\n",
         ),
