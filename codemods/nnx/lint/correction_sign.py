@@ -26,6 +26,16 @@ _WRONG = (
         named={"K": pattern(r"^(self\.)?(K|K_\w+|\w*gain\w*)$")},
     ),
     Wrong(
+        ("A - L*eye(N)", "A - L**2*eye(N)"),
+        "what is meant to keep equations solvable is subtracted: they may become singular",
+        "x.T @ x + lam * eye(d)",
+        (b"eye",),
+        named={
+            "A": pattern(r"\.T @|\.T\)? @|^(K|gram|hess\w*|jtj|K_\w+|kernel\w*)$"),
+            "L": pattern(r"^(self\.)?(lam|lambda_?|alpha|reg\w*|ridge|damp\w*|noise\w*|jitter|l2|mu)$"),
+        },
+    ),
+    Wrong(
         ("A @ P @ A + Q",),
         "the covariance is turned by the transition from both sides, from the right by its transpose",
         "F @ P @ F.T + Q",

@@ -12,6 +12,10 @@ from codemods.nnx.patterns import pattern
 
 _COUNT = pattern(r"\.shape\b|\blen\(|\.size\b|^(n|k|num\w*|\w*_samples|n_\w+)$")
 _LENGTH = pattern(r"^(self\.)?(l|ell|length_?scale|lengthscale|sigma|bandwidth)$")
+_OLD = pattern(r"^(?!.*(new|prop|star|cand|next)).*(^|_)(lp|logp|log_?prob\w*|log_?dens\w*|ll|logpdf)")
+_NEW = pattern(
+    r"(lp|logp|log_?prob|log_?dens|ll).*(new|prop|star|cand|next)|(new|prop|star|cand|next).*(lp|log|ll)|^lpn$"
+)
 _UNIFORM = pattern(r"\b(uniform|rand|random)\(")
 _CHOLESKY = pattern(r"^(L|chol\w*|cholesky\w*|scale_tril|L_\w+|\w+_chol)$|cholesky\(")
 _WRONG = (
@@ -58,7 +62,7 @@ _WRONG = (
         (b"exp(",),
         pattern(r"rbf|gaussian_k|kernel|squared_exp"),
         {"L": _LENGTH, "G": pattern(r"^(self\.)?gamma$")},
-        "G",
+        plain="G",
     ),
     Wrong(
         ("exp(-0.5*D**2/L)", "exp(-0.5*sum((X - Y)**2)/L)"),
@@ -75,6 +79,70 @@ _WRONG = (
         (b"log(",),
         pattern(r"(^|_| )kl(_|d| |$)|diverg"),
         whole=True,
+    ),
+    Wrong(
+        ("exp(O - N)",),
+        "the ratio of the old density to the new one: better proposals are refused",
+        "exp(new_log_prob - log_prob)",
+        (b"exp(",),
+        pattern(r"accept|metropolis|(^|_| )mh(_|$| )|(^| )ratio"),
+        {"O": _OLD, "N": _NEW},
+    ),
+    Wrong(
+        ("exp(Q - P)",),
+        "the weights are turned round: they are the target's density by that of what was drawn from",
+        "exp(log_p - log_q)",
+        (b"exp(",),
+        pattern(r"(^| )(w|weights?|iw|is_w\w*|importance\w*)( |$)"),
+        {"Q": pattern(r"^log_?q|_q$|proposal"), "P": pattern(r"^log_?p($|_)|_p$|target")},
+    ),
+    Wrong(
+        ("sum(W**2)",),
+        "the number of effective draws is one by the sum of the squared weights",
+        "1 / sum(w**2)",
+        (b"sum(",),
+        pattern(r"(^| )ess( |$|_)|effective_sample|n_eff"),
+        {"W": pattern(r"^(w|weights?|normali[sz]ed\w*|probs?)$")},
+        whole=True,
+    ),
+    Wrong(
+        ("(arange(N) + uniform(K, S))/N",),
+        "systematic draws share one number: with one for each they are stratified",
+        "(arange(n) + uniform(key)) / n",
+        (b"uniform", b"systematic"),
+        pattern(r"systematic"),
+    ),
+    Wrong(
+        ("X + E*S(X) + sqrt(E)*normal(K)", "X + E*S(X) + sqrt(E)*Z"),
+        "the noise of Langevin is that of twice the step: sqrt(2 * step), or half of the score",
+        "x + step * score(x) + sqrt(2 * step) * noise",
+        (b"sqrt(",),
+        named={"S": pattern(r"score|grad|dlog"), "Z": pattern(r"noise|normal\(|^(z|xi|eps\w*)$")},
+    ),
+    Wrong(
+        ("S*exp(M*T + V*sqrt(T)*Z)",),
+        "the mean of what grows so is too great by exp(sigma**2 * t / 2): the drift loses half of the variance",
+        "s * exp((mu - 0.5 * sigma**2) * dt + sigma * sqrt(dt) * z)",
+        (b"exp(", b"sqrt("),
+        pattern(r"gbm|geometric|stock|asset|price|spot"),
+        {"V": pattern(r"sigma|vol"), "M": pattern(r"^(self\.)?(mu|r|rate|drift)$")},
+    ),
+    Wrong(
+        ("(log(S/K) + (R - 0.5*V**2)*T)/(V*sqrt(T))",),
+        "d1 of Black and Scholes has half of the variance added; this is d2",
+        "(log(s / k) + (r + 0.5 * sigma**2) * t) / (sigma * sqrt(t))",
+        (b"d1",),
+        pattern(r"(^| )d_?1( |$)"),
+    ),
+    Wrong(
+        ("L + K",),
+        "the bound on the evidence is the log-likelihood less the divergence",
+        "log_likelihood - kl",
+        (b"kl",),
+        named={
+            "L": pattern(r"^(ll|log_?lik\w*|log_?px\w*|recon_ll|loglik\w*)$"),
+            "K": pattern(r"^kl(_\w+|d|\d)?$"),
+        },
     ),
     Wrong(
         ("mean(A) + mean(B) - mean(C)",),

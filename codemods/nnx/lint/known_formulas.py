@@ -29,6 +29,7 @@ class Wrong:
         words: words that all stand in a file with it.
         inside: what the function around it, or the variable that it is given to, is called; None for any name.
         named: what stands for names in capitals, or what that was set to, looks like.
+        unlike: what they do not look like, nor what that was set to.
         plain: those of these names that stand for nothing with a minus in front of it, and for the double of nothing.
         whole: whether the form is the whole formula, with no sign before it, and no factor of another one.
     """
@@ -39,6 +40,7 @@ class Wrong:
     words: tuple[bytes, ...]
     inside: re.Pattern[str] | None = None
     named: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    unlike: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     plain: str = ""
     whole: bool = False
 
@@ -143,6 +145,9 @@ def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scop
         return False
     named = ((bound[name], looks) for name, looks in wrong.named.items() if name in bound)
     if not all(_named(context, *one, looks, scope) for one, looks in named):
+        return False
+    apart = ((bound[name], looks) for name, looks in wrong.unlike.items() if name in bound)
+    if any(_named(context, *one, looks, scope) for one, looks in apart):
         return False
     if any(_turned(context, bound[name][1], scope) for name in wrong.plain if name in bound):
         return False

@@ -21,6 +21,13 @@ _WRONG = (
         named={"T": _STEP, "A": _FORCE},
     ),
     Wrong(
+        ("U - P + C**2*T**2*L", "U - P + T**2*C**2*L/D**2", "U - P + R**2*L"),
+        "the next state of a wave takes the present one twice",
+        "2 * u - u_prev + (c * dt)**2 * laplacian",
+        (b"prev",),
+        named={"P": pattern(r"prev|old|last"), "L": pattern(r"lap|roll|\[")},
+    ),
+    Wrong(
         ("Y + T*F(Y, T)", "Y + T*F(T, Y)"),
         "the step is as long as the time that has passed, and not as the step of the time",
         "y + (ts[i + 1] - ts[i]) * f(y, ts[i])",

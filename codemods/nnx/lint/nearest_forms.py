@@ -21,7 +21,7 @@ _WRONG = (
         (b"argmax",),
         _NEAREST,
         {"D": _DISTANCE},
-        "D",
+        plain="D",
     ),
     Wrong(
         ("top_k(D)",),
@@ -30,7 +30,7 @@ _WRONG = (
         (b"top_k",),
         _NEAREST,
         {"D": _DISTANCE},
-        "D",
+        plain="D",
     ),
 )
 

@@ -249,7 +249,10 @@ def _atoms(wanted: ast.expr, node: ast.expr, resolve: Resolve, bound: Bound) -> 
         if isinstance(node, ast.BinOp | ast.UnaryOp):
             yield from _sums(terms(wanted), terms(node), resolve, bound)
         return
-    if isinstance(wanted, ast.Subscript):
+    if isinstance(wanted, ast.Attribute):
+        if isinstance(node, ast.Attribute) and node.attr == wanted.attr:
+            yield from _matched(wanted.value, node.value, resolve, bound)
+    elif isinstance(wanted, ast.Subscript):
         if isinstance(node, ast.Subscript) and ast.unparse(wanted.slice) == ast.unparse(node.slice):
             yield from _matched(wanted.value, node.value, resolve, bound)
     elif isinstance(wanted, ast.Call):

@@ -24,6 +24,33 @@ _WRONG = (
         named={"G": _DISCOUNT, "V": _NOW, "N": _NEXT},
     ),
     Wrong(
+        (
+            "R + G*(1 - D)*maximum(A, B)",
+            "R + G*M*maximum(A, B)",
+            "R + G*maximum(A, B)",
+        ),
+        "the greater of two critics is taken, whose errors lie above: the smaller one is meant",
+        "reward + discount * (1 - done) * minimum(q1, q2)",
+        (b"maximum",),
+        named={"G": _DISCOUNT, "A": pattern(r"q\w*(1|_a|one)"), "B": pattern(r"q\w*(2|_b|two)")},
+    ),
+    Wrong(
+        ("sum(R*G**arange(1, N))",),
+        "the first reward is discounted already: its exponent is 0",
+        "sum(rewards * gamma ** arange(n))",
+        (b"arange(1",),
+        named={"G": _DISCOUNT},
+        unlike={"R": pattern(r"\[1:")},
+    ),
+    Wrong(
+        ("V + A - sum(A)",),
+        "the advantages are shifted by their mean, and not by their sum",
+        "value + advantage - mean(advantage)",
+        (b"sum(",),
+        pattern(r"duel|q_?values?|advantage"),
+        {"A": pattern(r"^(a|adv\w*)$")},
+    ),
+    Wrong(
         ("minimum(A, B) + C*L",),
         "the soft value takes the log-probability off: added, it rewards what is certain already",
         "minimum(q1, q2) - alpha * log_prob",

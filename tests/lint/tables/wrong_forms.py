@@ -100,6 +100,12 @@ CASES = {
             ("y + f(y, ts[i]) * ts[i]", "y + f(y, ts[i]) * (ts[i + 1] - ts[i])"),
             given="x, lambda y, t: -y, x, 0",
         ),
+        _of(
+            "waved(u, u_prev, c, dt, lap)",
+            "NNX551",
+            ("u - u_prev + c**2 * dt**2 * lap", "2 * u - u_prev + c**2 * dt**2 * lap"),
+            given="x, x, 1.0, 0.1, x",
+        ),
         clean=(
             "def line(x, v, slope, dt):\n    return x + v * dt + slope * dt**2\nprint(line(x, x, x, 0.1))\n",
             "def momentum(m, v):\n    return m * jnp.sum(v**2)\nprint(momentum(1.0, x))\n",
@@ -189,6 +195,50 @@ CASES = {
             ("k_xx.mean() + k_yy.mean() - k_xy.mean()", "k_xx.mean() + k_yy.mean() - 2 * k_xy.mean()"),
             given="x, x, x",
         ),
+        _of(
+            "accept_ratio(log_prob, new_log_prob)",
+            "NNX552",
+            ("jnp.exp(log_prob - new_log_prob)", "jnp.exp(new_log_prob - log_prob)"),
+            given="x, x + 1",
+        ),
+        _of("ess(w)", "NNX552", ("jnp.sum(w**2)", "1 / jnp.sum(w**2)"), given="x / 6"),
+        _of(
+            "systematic(key, n)",
+            "NNX552",
+            (
+                "(jnp.arange(n) + jax.random.uniform(key, (n,))) / n",
+                "(jnp.arange(n) + jax.random.uniform(key)) / n",
+            ),
+            given="key, 4",
+        ),
+        _of(
+            "langevin(key, v, score, step)",
+            "NNX552",
+            (
+                "v + step * score(v) + jnp.sqrt(step) * jax.random.normal(key, v.shape)",
+                "v + step * score(v) + jnp.sqrt(2 * step) * jax.random.normal(key, v.shape)",
+            ),
+            given="key, x, lambda v: -v, 0.1",
+        ),
+        _of(
+            "gbm(s, mu, sigma, dt, z)",
+            "NNX552",
+            (
+                "s * jnp.exp(mu * dt + sigma * jnp.sqrt(dt) * z)",
+                "s * jnp.exp((mu - 0.5 * sigma**2) * dt + sigma * jnp.sqrt(dt) * z)",
+            ),
+            given="x, 0.1, 0.2, 0.5, x",
+        ),
+        _of(
+            "d1(s, k, r, sigma, t)",
+            "NNX552",
+            (
+                "(jnp.log(s / k) + (r - 0.5 * sigma**2) * t) / (sigma * jnp.sqrt(t))",
+                "(jnp.log(s / k) + (r + 0.5 * sigma**2) * t) / (sigma * jnp.sqrt(t))",
+            ),
+            given="x, 1.0, 0.1, 0.2, 0.5",
+        ),
+        _of("elbo(log_lik, kl)", "NNX552", ("log_lik + kl", "log_lik - kl"), given="x, x"),
         clean=(
             "def soft(v, beta):\n    return jax.scipy.special.logsumexp(beta * v) / beta\nprint(soft(x, 2.0))\n",
             "def risk(weights, cov):\n    return weights @ cov @ weights\nprint(risk(x, jnp.eye(3)))\n",
@@ -233,6 +283,17 @@ CASES = {
             ),
             given="x",
         ),
+        _of(
+            "rms_norm(v)",
+            "NNX553",
+            (
+                "v / jnp.sqrt(jnp.sum(v**2, axis=-1, keepdims=True) + 1e-6)",
+                "v / jnp.sqrt(jnp.mean(v**2, axis=-1, keepdims=True) + 1e-6)",
+            ),
+            given="x",
+        ),
+        _of("swiglu(a, b)", "NNX553", ("jax.nn.silu(a) + b", "jax.nn.silu(a) * b"), given="x, x"),
+        _of("softcap(v, cap)", "NNX553", ("cap * jnp.tanh(v)", "cap * jnp.tanh(v / cap)"), given="x, 30.0"),
         clean=(
             "def shares(v):\n    v = v - jnp.max(v)\n    return jnp.exp(v) / jnp.sum(jnp.exp(v))\nprint(shares(x))\n",
             "def added(v):\n    return v + jax.nn.sigmoid(v)\nprint(added(x))\n",
@@ -382,6 +443,49 @@ CASES = {
             ),
             given="x, 2.0",
         ),
+        _of(
+            "variance_loss(std)",
+            "NNX555",
+            ("jnp.mean(jax.nn.relu(std - 1))", "jnp.mean(jax.nn.relu(1 - std))"),
+            given="x",
+        ),
+        _of(
+            "poisson_nll(rate, k)",
+            "NNX555",
+            ("jnp.mean(k * jnp.log(rate) - rate)", "jnp.mean(rate - k * jnp.log(rate))"),
+            given="x, x",
+        ),
+        _of(
+            "logistic_loss(z, y)",
+            "NNX555",
+            ("jnp.mean(jnp.log(1 + jnp.exp(z * y)))", "jnp.mean(jnp.log(1 + jnp.exp(-z * y)))"),
+            given="x, x",
+        ),
+        _of("whitened(v, q, w)", "NNX555", ("v @ q * jnp.sqrt(w)", "v @ q / jnp.sqrt(w)"), given="x, jnp.eye(3), x"),
+        _of(
+            "covariance(v, n)",
+            "NNX555",
+            (
+                "(v - v.mean(0)) @ (v - v.mean(0)).T / (n - 1)",
+                "(v - v.mean(0)).T @ (v - v.mean(0)) / (n - 1)",
+            ),
+            given="jnp.ones((4, 2)), 4",
+        ),
+        _of(
+            "haversine(a, b, c, d)",
+            "NNX555",
+            (
+                "jnp.sin(c / 2) + jnp.cos(a) * jnp.cos(b) * jnp.sin(d / 2) ** 2",
+                "jnp.sin(c / 2) ** 2 + jnp.cos(a) * jnp.cos(b) * jnp.sin(d / 2) ** 2",
+            ),
+            given="x, x, x, x",
+        ),
+        _of(
+            "relaxed(logits, g, tau)",
+            "NNX555",
+            ("jax.nn.softmax((logits + g) * tau)", "jax.nn.softmax((logits + g) / tau)"),
+            given="x, x, 0.5",
+        ),
         clean=(
             "def share(a, b):\n    return jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b))\nprint(share(x, x))\n",
             "def triplet(pos_sim, neg_sim, margin):\n    return jax.nn.relu(neg_sim - pos_sim + margin)\n"
@@ -412,6 +516,15 @@ CASES = {
             "NNX556",
             ("F @ cov @ F + Q", "F @ cov @ F.T + Q"),
             given="jnp.eye(3), jnp.eye(3), jnp.eye(3)",
+        ),
+        _of(
+            "ridge(v, y, lam)",
+            "NNX556",
+            (
+                "jnp.linalg.solve(v.T @ v - lam * jnp.eye(2), v.T @ y)",
+                "jnp.linalg.solve(v.T @ v + lam * jnp.eye(2), v.T @ y)",
+            ),
+            given="jnp.ones((4, 2)), jnp.ones(4), 0.1",
         ),
         clean=(
             "def moved(v, f, g):\n    return v + f(v) / g(v)\nprint(moved(x, jnp.sin, jnp.cosh))\n",
@@ -517,6 +630,24 @@ CASES = {
             given="x, x, 0.1, x",
         ),
         _of("ucb_bonus(n, t)", "NNX560", ("jnp.sqrt(n / jnp.log(t))", "jnp.sqrt(jnp.log(t) / n)"), given="x, 9.0"),
+        _of(
+            "target(r, q1, q2, done, gamma)",
+            "NNX560",
+            ("r + gamma * (1 - done) * jnp.maximum(q1, q2)", "r + gamma * (1 - done) * jnp.minimum(q1, q2)"),
+            given="x, x, x, 0.0, 0.9",
+        ),
+        _of(
+            "discounted(r, gamma)",
+            "NNX560",
+            ("jnp.sum(r * gamma ** jnp.arange(1, 4))", "jnp.sum(r * gamma ** jnp.arange(3))"),
+            given="x, 0.9",
+        ),
+        _of(
+            "duelling_q_values(v, a)",
+            "NNX560",
+            ("v + a - a.sum(-1, keepdims=True)", "v + a - a.mean(-1, keepdims=True)"),
+            given="x, x",
+        ),
         clean=(
             "def added(a, b, alpha, rest):\n    return jnp.minimum(a, b) + alpha * rest\nprint(added(x, x, 0.1, x))\n",
         ),
