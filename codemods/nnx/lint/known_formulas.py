@@ -136,6 +136,8 @@ _POWERS = frozenset({"sqrt", "square"})  # which are written in several ways
 
 def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is one of the wrong forms."""
+    if _kind(node) == "sum" and _length(node) < _terms(form):
+        return False
     above = around(context, scope)
     parent = above.get(node)
     if _part(node, parent) or (wrong.whole and isinstance(parent, ast.BinOp | ast.UnaryOp)):
@@ -152,6 +154,21 @@ def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scop
     if any(_turned(context, bound[name][1], scope) for name in wrong.plain if name in bound):
         return False
     return wrong.inside is None or wrong.inside.search(_called(node, above, scope)) is not None
+
+
+@cache
+def _terms(form: str) -> int:
+    """Return how many terms a form has."""
+    return len(terms(ast.parse(form, mode="eval").body))
+
+
+def _length(node: ast.expr) -> int:
+    """Return how many terms a sum is written with."""
+    while isinstance(node, ast.UnaryOp):
+        node = node.operand
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return _length(node.left) + _length(node.right)
+    return 1
 
 
 def _set(context: Context, node: ast.expr, scope: Scope) -> ast.expr:

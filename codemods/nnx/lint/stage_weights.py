@@ -17,14 +17,15 @@ from codemods.nnx.lint.syntax import constant, operands
 from codemods.nnx.patterns import pattern
 
 _TWICE = pattern(rb"2(\.0?)? ?\* ?[\w\[\]]+ ?\+ ?2(\.0?)? ?\*|\* ?2(\.0?)? ?\+ ?[\w\[\]]+ ?\* ?2")
-_HALVES = (
+_HALVES = tuple(
     Wrong(
         ("F(T + 0.5*H, Y + H*K)", "F(Y + H*K, T + 0.5*H)"),
         "the slope in the middle of the step is taken at its end",
         "go half a step in both: f(t + h / 2, y + h / 2 * k1)",
-        (b"2",),
+        (word,),
         named={"K": pattern(r"^(\w*_)?k_?\d$"), "H": pattern(r"^(self\.)?(h|dt|step|step_size|delta_t)$")},
-    ),
+    )
+    for word in (b"k1", b"k_1")
 )
 _STAGES = pattern(r"\w*k_?\d\w*|k\[\d\]|k\w*")
 
