@@ -111,6 +111,7 @@ _WRONG = (
         "(arange(n) + uniform(key)) / n",
         (b"uniform", b"systematic"),
         pattern(r"systematic"),
+        unlike={"S": pattern(r"^\(?(1,?)?\)?$")},
     ),
     Wrong(
         ("X + E*S(X) + sqrt(E)*normal(K)", "X + E*S(X) + sqrt(E)*Z"),

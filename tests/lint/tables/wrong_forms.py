@@ -240,6 +240,8 @@ CASES = {
         ),
         _of("elbo(log_lik, kl)", "NNX552", ("log_lik + kl", "log_lik - kl"), given="x, x"),
         clean=(
+            "def systematic(key, n):\n    return (jnp.arange(n) + jax.random.uniform(key, (1,))) / n\n"
+            "print(systematic(key, 3))\n",
             "def soft(v, beta):\n    return jax.scipy.special.logsumexp(beta * v) / beta\nprint(soft(x, 2.0))\n",
             "def risk(weights, cov):\n    return weights @ cov @ weights\nprint(risk(x, jnp.eye(3)))\n",
             "def entropy(scale):\n    return 0.5 * jnp.sum(jnp.log(jnp.diag(scale)))\nprint(entropy(jnp.eye(3)))\n",
