@@ -72,6 +72,13 @@ _WRONG = (
         {"X": pattern(r"/")},
     ),
     Wrong(
+        ("sqrt(2/C)", "sqrt(1/C)", "1/sqrt(C)"),
+        "the inputs of a convolution are its channels times the size of its window",
+        "sqrt(2 / (kh * kw * c_in))",
+        (b"kh", b"kw"),
+        named={"C": pattern(r"^(c_?in|in_c\w*|cin\w*|n_?in)$")},
+    ),
+    Wrong(
         ("minimum(0, X)", "minimum(X, 0)"),
         "relu is the maximum of zero and x",
         "maximum(0, x)",

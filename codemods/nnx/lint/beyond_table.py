@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ClassFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.image_sizes import product
 from codemods.nnx.lint.names import last
@@ -126,8 +126,17 @@ def _called(context: Context, param: Param) -> Iterator[Bound]:
         callee, given = event.value.callee, event.value.args
         if isinstance(callee, Param | Free) and len(given) == len(event.node.args) > 0 and not event.value.starred:
             if isinstance(event.node.func, ast.Name):
-                if owner_class(context, callee, event.scope) is function.owner and not in_test(event.scope):
+                if not in_test(event.scope) and _instance(context, callee, event.scope) is function.owner:
                     yield context.flow.here(given[0], event.scope)
+
+
+def _instance(context: Context, value: Value, scope: Scope) -> ClassFacts | str | None:
+    """Return the one class whose instance a value is, also under a gradient, which is taken of many functions."""
+    found = owner_class(context, value, scope)
+    if found is not None or not isinstance(value, Param):
+        return found
+    made = [context.flow.classes.class_of(one) for one in context.sources.originals(context.flow.here(value, scope))]
+    return made[0] if len(made) == 1 else None
 
 
 def _elements(context: Context, given: Bound, node: ast.expr, depth: int) -> Iterator[tuple[int, ast.expr]]:

@@ -39,6 +39,11 @@ class Bodies:
         self._tested: dict[ast.AST, frozenset[str]] = {}
         self._evidence: dict[FunctionFacts, dict[str, str]] = {}
 
+    @cached_property
+    def own_methods(self) -> frozenset[str]:
+        """The names of the methods of the project's classes: what is called by one of them need not be an array."""
+        return frozenset(name for cls in self._project.classes() for name in cls.methods)
+
     def nodes(self, scope: Scope) -> tuple[ast.AST, ...]:
         """Return the nodes of a function's or module's body without those of inner functions."""
         if scope not in self._nodes:
@@ -213,6 +218,8 @@ class Bodies:
             for node in self.nodes(function.scope):
                 if self.overloaded and isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
                     continue  # objects of the project have these operators too
+                if isinstance(node, ast.Attribute) and node.attr in (ARRAY_METHODS | _OF_ARRAYS) & self.own_methods:
+                    continue  # and these methods
                 for part, what in _uses(node):
                     if isinstance(part, ast.Name) and part.id in function.params:
                         if found.setdefault(part.id, what) != what:

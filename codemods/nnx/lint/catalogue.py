@@ -193,6 +193,7 @@ from codemods.nnx.lint import (
     never_better,
     never_reset,
     never_trained,
+    next_values,
     no_attribute,
     no_cache,
     no_call,
@@ -429,6 +430,6 @@ RULES: tuple[Rule, ...] = tuple(
         rising_frequencies, unused_target, behind_cache, last_noise, undivided, pairs_twice, minimum_image,
         stencil_weights, motion, densities, activation_forms, schedule_forms, score_forms, correction_sign,
         nearest_forms, diffusion_forms, rotations, step_for_state, value_forms, same_order, worn_patience,
-        weight_penalty, norm_of_batch, own_moments,
+        weight_penalty, norm_of_batch, own_moments, next_values,
     )
 )  # fmt: skip

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import differentiated_calls, only_tried, resolved, traced_bodies, traced_calls
+from codemods.nnx.lint.places import differentiated_calls, of_array, only_tried, resolved, traced_bodies, traced_calls
 from codemods.nnx.lint.switched_off import switched_off
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence
@@ -48,6 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 isinstance(func, ast.Attribute)
                 and func.attr in _METHODS
                 and not event.node.args
+                and of_array(context, func, event.scope)
                 and context.taint.node(func.value, event.scope)
             )
         if not hit or switched_off(context, event.node, event.scope):

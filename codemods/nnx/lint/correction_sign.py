@@ -10,6 +10,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.patterns import pattern
 
+_COVARIANCE = pattern(r"^(self\.)?(P|cov\w*|sigma|Sigma|P_\w+)$")
 _WRONG = (
     Wrong(
         ("X + F(X)/grad(F)(X)", "X + F(X)/D(X)"),
@@ -36,12 +37,27 @@ _WRONG = (
         },
     ),
     Wrong(
+        ("solve(P, A @ P)", "P @ A @ inv(P)", "P @ A.T @ inv(P)"),
+        "the gain of the smoother takes the inverse of the predicted covariance, and not of the filtered one",
+        "solve(P_next_predicted, A @ P).T",
+        (b"@",),
+        pattern(r"smooth|rts|rauch|backward"),
+        {"P": _COVARIANCE},
+    ),
+    Wrong(
+        ("einsum(S, W, D, D)",),
+        "the weights of the mean weigh the covariance: those have a centre of their own",
+        "einsum(..., weights_of_covariance, d, d)",
+        (b"einsum", b"wc"),
+        named={"W": pattern(r"^w_?m(ean)?$|^mean_weights$")},
+    ),
+    Wrong(
         ("A @ P @ A + Q",),
         "the covariance is turned by the transition from both sides, from the right by its transpose",
         "F @ P @ F.T + Q",
         (b"@",),
         pattern(r"predict|kalman|covariance|filter"),
-        {"P": pattern(r"^(self\.)?(P|cov\w*|sigma|Sigma|P_\w+)$")},
+        {"P": _COVARIANCE},
     ),
     Wrong(
         ("(E + K @ H) @ P",),

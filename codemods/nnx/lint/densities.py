@@ -114,11 +114,21 @@ _WRONG = (
         unlike={"S": pattern(r"^\(?(1,?)?\)?$")},
     ),
     Wrong(
-        ("X + E*S(X) + sqrt(E)*normal(K)", "X + E*S(X) + sqrt(E)*Z"),
+        (
+            "X + E*S(X) + sqrt(E)*Z",
+            "X - E*S(X) + sqrt(E)*Z",
+            "X + E*G + sqrt(E)*Z",
+            "X - E*G + sqrt(E)*Z",
+        ),
         "the noise of Langevin is that of twice the step: sqrt(2 * step), or half of the score",
         "x + step * score(x) + sqrt(2 * step) * noise",
         (b"sqrt(",),
-        named={"S": pattern(r"score|grad|dlog"), "Z": pattern(r"noise|normal\(|^(z|xi|eps\w*)$")},
+        pattern(r"langevin|(^|_| )(ula|mala|sgld|ld)(_| |$)|anneal|corrector|sampl"),
+        named={
+            "S": pattern(r"score|grad|dlog|drift|force"),
+            "G": pattern(r"^(score|grad|g|drift|dlogp|s)(_\w+)?$"),
+            "Z": pattern(r"noise|normal\(|^(z|xi|eps\w*)$"),
+        },
     ),
     Wrong(
         ("S*exp(M*T + V*sqrt(T)*Z)",),
@@ -144,6 +154,52 @@ _WRONG = (
             "L": pattern(r"^(ll|log_?lik\w*|log_?px\w*|recon_ll|loglik\w*)$"),
             "K": pattern(r"^kl(_\w+|d|\d)?$"),
         },
+        plain="L",
+    ),
+    Wrong(
+        ("P - Q + (exp(Q) + (M - N)**2)/exp(Q) - 1", "P - Q + exp(Q)/exp(Q) + (M - N)**2/exp(Q) - 1"),
+        "the divergence is measured by the variance of the first distribution: the second one's is meant",
+        "lv_p - lv_q + (exp(lv_q) + (mu_q - mu_p)**2) / exp(lv_p) - 1",
+        (b"exp(",),
+    ),
+    Wrong(
+        (
+            "log(R/S) + (S**2 + (M - N)**2)/(2*S**2) - 0.5",
+            "log(R) - log(S) + (S**2 + (M - N)**2)/(2*S**2) - 0.5",
+        ),
+        "the divergence is measured by the deviation of the first distribution: the second one's is meant",
+        "log(s2 / s1) + (s1**2 + (m1 - m2)**2) / (2 * s2**2) - 0.5",
+        (b"log(",),
+    ),
+    Wrong(
+        ("(1 + R + R**2/2)*exp(-R)", "V*(1 + R + R**2/2)*exp(-R)", "V**2*(1 + R + R**2/2)*exp(-R)"),
+        "the Matern kernel of 5/2 has a third of the square",
+        "(1 + r + r**2 / 3) * exp(-r)",
+        (b"exp(",),
+        pattern(r"matern"),
+    ),
+    Wrong(
+        ("sqrt(M)*normal(K)",),
+        "momenta have the mass as their variance: they are divided by the root of its inverse",
+        "normal(...) / sqrt(inverse_mass)",
+        (b"inv", b"normal("),
+        named={"M": pattern(r"inv\w*_?m(ass)?(\W|_|$)|^m_?inv$")},
+    ),
+    Wrong(
+        ("T + mean(L)",),
+        "the evidence is the mean of the weights themselves, of which this is less than the logarithm",
+        "total + logsumexp(logw) - log(n)",
+        (b"mean(",),
+        named={
+            "L": pattern(r"^(log_?w\w*|lw)$"),
+            "T": pattern(r"^(total|log_?z\w*|log_?ev\w*|evidence|ll|loglik\w*|log_?marg\w*)$"),
+        },
+    ),
+    Wrong(
+        ("1 - tanh(tanh(U))**2", "log(1 - tanh(tanh(U))**2)"),
+        "what tanh has squashed is squashed once more: the volume is that of another point",
+        "1 - action**2",
+        (b"tanh(",),
     ),
     Wrong(
         ("mean(A) + mean(B) - mean(C)",),

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import traced_calls
+from codemods.nnx.lint.places import of_array, traced_calls
 
 # names with the argument that makes the size known
 _SIZED = {
@@ -28,7 +28,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context, level=0):
         func = event.node.func
         if isinstance(func, ast.Attribute) and func.attr == "nonzero" and not name:
-            if event.value.keyword("size") is None and context.taint.node(func.value, event.scope):
+            traced = of_array(context, func, event.scope) and context.taint.node(func.value, event.scope)
+            if traced and event.value.keyword("size") is None:
                 yield finding(RULE.code, event.scope, event.node, _WHAT, "give size=, or use a mask")
         if name in _SEGMENTS and len(event.node.args) == 2 and not event.value.starred:
             if event.value.keyword("num_segments") is None and context.taint.node(event.node.args[1], event.scope):
@@ -70,6 +71,8 @@ def _check(context: Context) -> Iterator[Finding]:
 def _repeats(context: Context, event: CallEvent, func: ast.Attribute) -> bool:
     """Say whether a method repeats the elements of an array as often as traced values say: ``x.repeat(counts)``."""
     if func.attr != "repeat" or event.value.keyword("total_repeat_length") is not None or not event.value.args:
+        return False
+    if not of_array(context, func, event.scope):
         return False
     if not context.taint.node(func.value, event.scope) or not context.taint.of(event.value.args[0], event.scope):
         return False

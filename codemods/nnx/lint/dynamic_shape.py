@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.between import compiling_roots
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import shown, traced_bodies, traced_calls
+from codemods.nnx.lint.places import of_array, shown, traced_bodies, traced_calls
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.values import Unknown
@@ -209,7 +209,7 @@ def _shape_arguments(context: Context, event: CallEvent, name: str) -> Iterator[
             named = keyword(node, word)
             if named is not None:
                 yield named
-    elif not name and isinstance(node.func, ast.Attribute):
+    elif not name and isinstance(node.func, ast.Attribute) and of_array(context, node.func, event.scope):
         if node.func.attr == "reshape" and context.taint.node(node.func.value, event.scope):
             yield from node.args
         elif _whole(node.func) and context.taint.node(node.func.value, event.scope):

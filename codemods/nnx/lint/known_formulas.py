@@ -13,7 +13,7 @@ from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.templates import match, terms
 from codemods.nnx.nodes import last_word
 
@@ -71,7 +71,7 @@ def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator
             if scope not in fitting:
                 fitting[scope] = {} if in_test(scope) else _fitting(asked[scope.module], words, scope)
             for wrong, form in fitting[scope].get(_kind(node), ()) if fitting[scope] else ():
-                if node not in told and _fits(context, wrong, form, node, scope):
+                if _fits(context, wrong, form, node, scope) and not any(_overlap(node, one) for one in told):
                     told.add(node)
                     yield finding(code, scope, node, wrong.message, wrong.help)
 
@@ -169,6 +169,10 @@ def _length(node: ast.expr) -> int:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         return _length(node.left) + _length(node.right)
     return 1
+
+
+def _overlap(one: ast.expr, other: ast.expr) -> bool:
+    return inside(one, other) or inside(other, one)
 
 
 def _set(context: Context, node: ast.expr, scope: Scope) -> ast.expr:

@@ -131,8 +131,7 @@ def _width(context: Context, made: Bound) -> int | None:
 def _rate(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the rates of more than one, which leave nothing."""
     rate, node = event.value.argument(0, "rate"), argument(event.node, 0, "rate")
-    kept = node is not None and isinstance(node, ast.Name | ast.Attribute) and _KEPT.search(entry_word(node))
-    if node is not None and kept and min(numbers(context, rate, event.scope), default=1) >= _MOST:
+    if node is not None and _is_kept(context, event, rate, node):
         message = "nnx.Dropout takes the share that is dropped, and this is the one that is kept"
         yield event, node, message, f"write 1 - {event.scope.module.source.text(node)}"
         return
@@ -145,7 +144,36 @@ def _rate(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.e
         yield event, event.node, message, "divide it by 100"
 
 
+def _is_kept(context: Context, event: CallEvent, rate: Value | None, node: ast.expr) -> bool:
+    """Say whether a rate has the name of the share that is kept, and is not known to be a small one."""
+    word = _share_word(rate, node)
+    if not _KEPT.search(word):
+        return False
+    found = numbers(context, rate, event.scope)
+    entry = node if isinstance(node, ast.Call) else None
+    other = constant(entry.args[1]) if entry is not None and len(entry.args) > 1 else None
+    if isinstance(other, int | float) and other < _MOST:
+        return False
+    return min(found) >= _MOST if found else isinstance(node, ast.Name | ast.Attribute) or bool(_OF_KEPT.search(word))
+
+
+def _share_word(rate: Value | None, node: ast.expr) -> str:
+    """Return the name of a share: that of a variable or an attribute, or the key of an entry, also under a name."""
+    if isinstance(node, ast.Call) and last_word(node.func) == "get" and node.args:
+        key = constant(node.args[0])  # cfg.get("keep_prob", 0.9)
+        return key if isinstance(key, str) else ""
+    word = entry_word(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
+    if not isinstance(node, ast.Name) or _KEPT.search(word):
+        return word
+    if isinstance(rate, Call) and isinstance(rate.node, ast.Call) and last_word(rate.node.func) == "get":
+        return _share_word(None, rate.node)
+    if isinstance(rate, Item):  # rate = cfg["keep_prob"]
+        return rate.index.value if isinstance(rate.index, Const) and isinstance(rate.index.value, str) else ""
+    return rate.name if isinstance(rate, Attr) else word
+
+
 _MOST = 0.5  # what is called kept and is less may be dropped all the same
+_OF_KEPT = pattern(r"prob|rate|share|frac|^p_|_p$", re.I)
 _KEPT = pattern(r"(^|_)(keep|keep_?prob|keep_?rate|retain|p_keep)(_|$)", re.I)
 
 

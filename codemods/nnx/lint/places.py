@@ -251,6 +251,17 @@ def _method_names(context: Context) -> Counter[str]:
 _COMMON = ARRAY_METHODS | MUTATING_METHODS | {"items", "keys", "values", "pop", "init", "format", "join", "split"}
 
 
+def of_array(context: Context, method: ast.Attribute, scope: Scope) -> bool:
+    """Say whether a method that traced arrays have is one of an array, and not of an object of the project.
+
+    Args:
+        context: the analysis.
+        method: the method, with the expression whose method it is.
+        scope: the scope around it.
+    """
+    return method.attr not in context.bodies.own_methods or context.taint.array(method.value, scope)
+
+
 def kinds_of(context: Context, value: Value, scope: Scope) -> frozenset[Kind]:
     """Return what kinds of objects a value of a scope may be."""
     return context.kinds.of(context.flow.here(value, scope))

@@ -80,7 +80,7 @@ def _angle(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
 
 def _pairs(context: Context, modules: set[ModuleFacts]) -> Iterator[Finding]:
     """Yield the second halves of rotated pairs that take the parts of the first: ``x * cos + y * sin``."""
-    first: dict[Scope, list[Bound]] = {}
+    first: dict[Scope, list[tuple[ast.BinOp, Bound]]] = {}
     second: dict[Scope, list[tuple[ast.BinOp, Bound]]] = {}
     for scope, node in each(context, ast.BinOp):
         if scope.module not in modules or not isinstance(node.op, ast.Add | ast.Sub) or in_test(scope):
@@ -90,12 +90,12 @@ def _pairs(context: Context, modules: set[ModuleFacts]) -> Iterator[Finding]:
         if bound is None or not _COSINE.search(bound["C"][0].lower()) or not _SINE.search(bound["S"][0].lower()):
             continue
         if isinstance(node.op, ast.Sub):
-            first.setdefault(scope, []).append(bound)
+            first.setdefault(scope, []).append((node, bound))
         else:
             second.setdefault(scope, []).append((node, bound))
     for scope, found in second.items():
         for node, bound in found:
-            if len(first.get(scope, ())) == len(found) and any(_same(bound, one) for one in first[scope]):
+            if len(first.get(scope, ())) == len(found) and any(_same(bound, one) for _, one in first[scope]):
                 yield finding(
                     RULE.code,
                     scope,
@@ -103,6 +103,24 @@ def _pairs(context: Context, modules: set[ModuleFacts]) -> Iterator[Finding]:
                     "the second part of the rotated pair takes the parts of the first: lengths and angles change",
                     f"{bound['Y'][0]} * {bound['C'][0]} + {bound['X'][0]} * {bound['S'][0]}",
                 )
+
+    for rows in (first, second):
+        for scope, found in rows.items():
+            for index, (node, bound) in enumerate(found):
+                if any(_crossed(bound, other) for _, other in found[:index]):
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        node,
+                        "both parts of the rotated pair have the same sign: lengths and angles change",
+                        f"{bound['X'][0]} * {bound['C'][0]} + {bound['Y'][0]} * {bound['S'][0]}, minus in the other",
+                    )
+
+
+def _crossed(one: Bound, other: Bound) -> bool:
+    """Say whether one of two parts has the other's first as its second."""
+    same = all(one[name][0] == other[name][0] for name in "CS")
+    return same and one["X"][0] == other["Y"][0] and one["Y"][0] == other["X"][0]
 
 
 def _same(one: Bound, other: Bound) -> bool:

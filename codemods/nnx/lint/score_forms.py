@@ -134,6 +134,24 @@ _WRONG = (
         named={"T": pattern(r"^(self\.)?(tau|temp\w*)$")},
     ),
     Wrong(
+        ("P + Q + D**2*B/N", "P + Q + B*D**2/N"),
+        "the squares of two samples together have both counts in their last term",
+        "m2_a + m2_b + delta**2 * n_a * n_b / n",
+        (b"delta",),
+        named={"D": pattern(r"^(d|delta\w*)$"), "N": pattern(r"^(n|total|count\w*|tot\w*|n_\w+)$")},
+    ),
+    Wrong(
+        ("U/W",),
+        "the trust ratio is turned round: layers with small weights make the largest steps",
+        "norm(weights) / norm(update)",
+        (b"norm",),
+        pattern(r"trust|lamb|lars|layer_?wise|by_ratio"),
+        {
+            "U": pattern(r"^(u_?n\w*|update_norm|g_?norm|grad_norm|r_norm)$"),
+            "W": pattern(r"^(w_?n\w*|weight_norm|param_norm|p_?norm)$"),
+        },
+    ),
+    Wrong(
         ("exp(-L)",),
         "perplexity is the exponential of the loss itself: this one is below 1",
         "exp(loss)",

@@ -17,15 +17,26 @@ from codemods.nnx.lint.syntax import constant, operands
 from codemods.nnx.patterns import pattern
 
 _TWICE = pattern(rb"2(\.0?)? ?\* ?[\w\[\]]+ ?\+ ?2(\.0?)? ?\*|\* ?2(\.0?)? ?\+ ?[\w\[\]]+ ?\* ?2")
+_STEP = pattern(r"^(self\.)?(h|dt|step|step_size|delta_t)$")
 _HALVES = tuple(
-    Wrong(
-        ("F(T + 0.5*H, Y + H*K)", "F(Y + H*K, T + 0.5*H)"),
-        "the slope in the middle of the step is taken at its end",
-        "go half a step in both: f(t + h / 2, y + h / 2 * k1)",
-        (word,),
-        named={"K": pattern(r"^(\w*_)?k_?\d$"), "H": pattern(r"^(self\.)?(h|dt|step|step_size|delta_t)$")},
-    )
+    wrong
     for word in (b"k1", b"k_1")
+    for wrong in (
+        Wrong(
+            ("F(T + 0.5*H, Y + H*K)", "F(Y + H*K, T + 0.5*H)"),
+            "the slope in the middle of the step is taken at its end",
+            "go half a step in both: f(t + h / 2, y + h / 2 * k1)",
+            (word,),
+            named={"K": pattern(r"^(\w*_)?k_?\d$"), "H": _STEP},
+        ),
+        Wrong(
+            ("F(T + H, Y + 0.5*H*K)", "F(Y + 0.5*H*K, T + H)"),
+            "the slope at the end of the step is taken in its middle",
+            "go a whole step in both: f(t + h, y + h * k3)",
+            (word,),
+            named={"K": pattern(r"^(\w*_)?k_?\d$"), "H": _STEP},
+        ),
+    )
 )
 _STAGES = pattern(r"\w*k_?\d\w*|k\[\d\]|k\w*")
 

@@ -779,7 +779,9 @@ class Taint:
         method = value.callee
         if isinstance(method, Attr):
             base = self.status(method.base, activation)
-            found = _method(method.name, base, args)
+            # a tree of arrays may be an object of the project with a method of the same name
+            known = base.grade is Grade.ARRAY or method.name not in self._bodies.own_methods or _items(method.base)
+            found = _method(method.name, base, args) if known else None
             if found is not None:
                 return found
         callee = flow.follow(call, value.callee)
@@ -902,6 +904,11 @@ def _arithmetic(left: Status, right: Status, repeats: bool = False) -> Status:
     if Grade.CONTAINER in grades and Grade.PYTHON in grades and repeats:
         return states.many((left if left.grade is Grade.CONTAINER else right).any_part())
     return PYTHON if grades == {Grade.PYTHON} else UNKNOWN
+
+
+def _items(base: Value) -> bool:
+    """Say whether a value is the items of an array that are to change: ``x.at[i]``."""
+    return isinstance(base, Item) and isinstance(base.base, Attr) and base.base.name == "at"
 
 
 def _method(name: str, base: Status, args: list[Status]) -> Status | None:

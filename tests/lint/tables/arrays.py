@@ -1182,6 +1182,27 @@ y = table(jnp.full((3,), 10))  # NNX847
 z = table(jax.random.randint(key, (3,), 0, 12))  # NNX847
 w = table(jnp.zeros((3,), jnp.int32).at[0].set(11))  # NNX847
 """,
+            # under a gradient
+            """\
+AMINO, PAD, MASK = 20, 20, 21
+class Masked(nnx.Module):
+    def __init__(self, dim, rngs):
+        self.embed = nnx.Embed(AMINO, dim, rngs=rngs)
+    def __call__(self, seq):
+        return self.embed(seq)  # NNX847
+def corrupt(seq, hit):
+    return jnp.where(hit & (seq != PAD), MASK, seq), hit
+@nnx.jit
+def step(net, seq, hit):
+    noisy, hit = corrupt(seq, hit)
+    def loss(m):
+        return (m(noisy)[..., 0] * hit).sum()
+    return nnx.value_and_grad(loss)(net)[0]
+seq = jnp.arange(4).at[3].set(PAD)
+net = Masked(3, nnx.Rngs(0))
+for i in range(2):
+    y = step(net, seq, seq > i)
+""",
         ),
         clean=(
             """\
@@ -1535,6 +1556,26 @@ def padded(table, ids):
     return jnp.nan_to_num(rows)
 y = padded(nnx.Embed(10, 4, rngs=nnx.Rngs(0)), jnp.arange(3))
 u = nnx.Embed(10, 4, rngs=nnx.Rngs(1))(jnp.arange(10))
+""",
+            """\
+AMINO, PAD, MASK = 20, 20, 21
+class Masked(nnx.Module):
+    def __init__(self, dim, rngs):
+        self.embed = nnx.Embed(AMINO + 2, dim, rngs=rngs)
+    def __call__(self, seq):
+        return self.embed(seq)
+def corrupt(seq, hit):
+    return jnp.where(hit & (seq != PAD), MASK, seq), hit
+@nnx.jit
+def step(net, seq, hit):
+    noisy, hit = corrupt(seq, hit)
+    def loss(m):
+        return (m(noisy)[..., 0] * hit).sum()
+    return nnx.value_and_grad(loss)(net)[0]
+seq = jnp.arange(4).at[3].set(PAD)
+net = Masked(3, nnx.Rngs(0))
+for i in range(2):
+    y = step(net, seq, seq > i)
 """,
         ),
     ),

@@ -190,6 +190,17 @@ class Separable(nnx.Module):
         self.drop = nnx.Dropout(keep_prob, rngs=rngs)  # NNX874
 net = Separable(24, 32, 0.9, nnx.Rngs(0))
 """,
+            # the key of an entry
+            """\
+hparams = dict(width=4, keep_prob=0.9)
+class Crops(nnx.Module):
+    def __init__(self, cfg, rngs):
+        self.first = nnx.Dropout(cfg["keep_prob"], rngs=rngs)  # NNX874
+        self.second = nnx.Dropout(rate=cfg.get("keep_prob", 1.0), rngs=rngs)  # NNX874
+        share = cfg["keep_prob"]
+        self.third = nnx.Dropout(share, rngs=rngs)  # NNX874
+Crops(hparams, nnx.Rngs(0))
+""",
         ),
         clean=(
             # averages over two gradients, over none, and by their names
@@ -403,6 +414,23 @@ class Separable(nnx.Module):
         self.few = nnx.Dropout(rate=KEEP, rngs=rngs)
 KEEP = 0.1
 net = Separable(24, 32, 0.9, nnx.Rngs(0))
+""",
+            # the share that is dropped, and one that is dropped for all its name
+            """\
+hparams = dict(width=4, keep_prob=0.9, few=dict(keep=0.1))
+small = {"keep_prob": 0.1}
+class Crops(nnx.Module):
+    def __init__(self, cfg, rngs):
+        self.first = nnx.Dropout(1 - cfg["keep_prob"], rngs=rngs)
+        dropped = 1.0 - cfg.get("keep_prob", 1.0)
+        self.second = nnx.Dropout(dropped, rngs=rngs)
+        self.third = nnx.Dropout(cfg["few"]["keep"], rngs=rngs)
+class Few(nnx.Module):
+    def __init__(self, cfg, rngs):
+        self.first = nnx.Dropout(cfg["keep_prob"], rngs=rngs)
+        self.second = nnx.Dropout(cfg.get("keep", 0.1), rngs=rngs)
+Crops(hparams, nnx.Rngs(0))
+Few(small, nnx.Rngs(0))
 """,
         ),
     ),

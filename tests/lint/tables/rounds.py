@@ -113,6 +113,21 @@ def step(w, g, v, beta=0.9):
     return w + 0.1 * v, v  # NNX565
 print(step(x, x, x))
 """
+_NEXT = """\
+def td_errors(rewards, values, next_values, gamma=0.9):
+    return rewards + gamma * next_values - values
+def loss(values, rewards):
+    return jnp.mean(td_errors(rewards, values[:-1], values[:-1]) ** 2)  # NNX566
+print(loss(jnp.arange(4.0), x))
+"""
+_CLASS_NEXT = """\
+class Learner:
+    def targets(self, rewards, v_tp1):
+        return rewards + 0.9 * v_tp1
+    def loss(self, values, rewards):
+        return jnp.mean((values[:-1] - self.targets(rewards, v_tp1=values[:-1])) ** 2)  # NNX566
+print(Learner().loss(jnp.arange(4.0), x))
+"""
 _LOGITS = """\
 def contrastive(a, b):
     a = a / jnp.linalg.norm(a)  # NNX564
@@ -180,6 +195,15 @@ CASES = {
             _right(_MOMENTUM, ("w + 0.1 * v", "w - 0.1 * v")),
             _right(_MOMENTUM, ("beta * v + (1 - beta) * g", "beta * v - (1 - beta) * g")),
             _right(_RMS, ("v = 0.9 * v + 0.1 * g", "v = 0.9 * v + 0.1 * jnp.abs(g)")),
+        ),
+    ),
+    "NNX566": Cases(
+        bad=(_NEXT, _CLASS_NEXT, _NEXT.replace("next_values", "values_next")),
+        clean=(
+            _right(_NEXT, ("values[:-1], values[:-1]", "values[:-1], values[1:]")),
+            _right(_CLASS_NEXT, ("v_tp1=values[:-1]", "v_tp1=values[1:]")),
+            _right(_NEXT, ("next_values", "other_values")),
+            _right(_NEXT, ("values[:-1], values[:-1]", "values[:-1], jnp.flip(values)[:-1]")),
         ),
     ),
     "NNX564": Cases(

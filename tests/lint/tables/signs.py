@@ -456,6 +456,22 @@ print(half(jnp.ones(8), 0.1))
     "NNX704": Cases(
         bad=(
             """\
+def rk4(f, y, t, h):
+    k1 = f(t, y)
+    k2 = f(t + h / 2, y + h / 2 * k1)
+    k3 = f(t + h / 2, y + h / 2 * k2)
+    k4 = f(t + h, y + h / 2 * k3)  # NNX704
+    return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+print(rk4(lambda t, y: -y, x, 0.0, 0.1))
+""",
+            """\
+def rk2(f, y, t, dt):
+    k1 = f(y, t)
+    k2 = f(y + dt * k1, t + 0.5 * dt)  # NNX704
+    return y + dt * k2
+print(rk2(lambda y, t: -y, x, 0.0, 0.1))
+""",
+            """\
 def rk4(f, y, h):
     k1 = f(y)
     k2 = f(y + h / 2 * k1)
@@ -487,6 +503,22 @@ print(Solver(lambda t, y: -y, 0.1).step(0.0, x))
 """,
         ),
         clean=(
+            """\
+def rk4(f, y, t, h):
+    k1 = f(t, y)
+    k2 = f(t + h / 2, y + h / 2 * k1)
+    k3 = f(t + h / 2, y + h / 2 * k2)
+    k4 = f(t + h, y + h * k3)
+    return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+print(rk4(lambda t, y: -y, x, 0.0, 0.1))
+""",
+            """\
+def rk2(f, y, t, dt):
+    k1 = f(y, t)
+    k2 = f(y + 0.5 * dt * k1, t + 0.5 * dt)
+    return y + dt * k2
+print(rk2(lambda y, t: -y, x, 0.0, 0.1))
+""",
             """\
 def rk4(f, y, h):
     k1 = f(y)

@@ -943,6 +943,16 @@ fast(x, True)
     ),
     "NNX823": Cases(
         bad=(
+            # an array, though a class of the project has a method of this name
+            """\
+class Policy(nnx.Module):
+    def mean(self, o):
+        return o
+@jax.jit
+def share(v, axis):
+    return jnp.exp(v).mean(axis)  # NNX823
+share(x, 0)
+""",
             # one cause: what is traced, by whatever name
             """\
 def lagged(v):
@@ -1050,6 +1060,47 @@ def f(x, parts):
 """,
         ),
         clean=(
+            # methods of the project's own classes that arrays have too
+            """\
+class Policy(nnx.Module):
+    def __init__(self, rngs):
+        self.mu = nnx.Linear(3, 3, rngs=rngs)
+    def mean(self, o):
+        return self.mu(o)
+    def reshape(self, o):
+        return o + self.mu(o)
+    def max(self):
+        return 3
+    def any(self):
+        return True
+    def item(self):
+        return 2
+def rollout(policy, start):
+    def body(s, _):
+        action = policy.mean(s) + policy.reshape(s) + jnp.zeros(policy.max())
+        if policy.any():
+            action = action * float(policy.item())
+        return s + action, action.sum(-1)
+    return jax.lax.scan(body, start, None, length=policy.max())[1]
+@nnx.jit
+def evaluate(policy, start):
+    return rollout(policy, start).mean(), policy.mean(start)
+print(evaluate(Policy(nnx.Rngs(0)), jnp.ones(3)))
+""",
+            """\
+class Gaussian:
+    def __init__(self, scale):
+        self.scale = scale
+    def std(self, at):
+        return self.scale * at
+    def argmax(self, at):
+        return at + self.scale
+jax.tree_util.register_pytree_node(Gaussian, lambda d: ((d.scale,), None), lambda _, c: Gaussian(*c))
+@jax.jit
+def spread(dist, at):
+    return dist.std(at) + dist.argmax(at)
+print(spread(Gaussian(2.0), jnp.ones(3)))
+""",
             """\
 def lagged(v):
     def at(lag):

@@ -239,6 +239,63 @@ CASES = {
             given="x, 1.0, 0.1, 0.2, 0.5",
         ),
         _of("elbo(log_lik, kl)", "NNX552", ("log_lik + kl", "log_lik - kl"), given="x, x"),
+        _of(
+            "kl_of_logs(m, q, n, p)",
+            "NNX552",
+            (
+                "0.5 * jnp.sum(p - q + (jnp.exp(q) + (m - n) ** 2) / jnp.exp(q) - 1.0)",
+                "0.5 * jnp.sum(p - q + (jnp.exp(q) + (m - n) ** 2) / jnp.exp(p) - 1.0)",
+            ),
+            given="x, x, x + 1, x",
+        ),
+        _of(
+            "kl_of_deviations(m, s, n, r)",
+            "NNX552",
+            (
+                "jnp.log(r / s) + (s**2 + (m - n) ** 2) / (2 * s**2) - 0.5",
+                "jnp.log(r / s) + (s**2 + (m - n) ** 2) / (2 * r**2) - 0.5",
+            ),
+            given="x, x, x + 1, x",
+        ),
+        _of(
+            "matern(r, amp)",
+            "NNX552",
+            (
+                "amp**2 * (1.0 + r + r**2 / 2.0) * jnp.exp(-r)",
+                "amp**2 * (1.0 + r + r**2 / 3.0) * jnp.exp(-r)",
+            ),
+            given="x, 1.0",
+        ),
+        _of(
+            "momenta(key, inv_mass)",
+            "NNX552",
+            (
+                "jax.random.normal(key, inv_mass.shape) * jnp.sqrt(inv_mass)",
+                "jax.random.normal(key, inv_mass.shape) / jnp.sqrt(inv_mass)",
+            ),
+            given="key, x",
+        ),
+        _of(
+            "evidence(total, logw)",
+            "NNX552",
+            ("total + jnp.mean(logw)", "total + jax.nn.logsumexp(logw) - jnp.log(3)"),
+            given="0.0, x",
+        ),
+        _of(
+            "volume(u)",
+            "NNX552",
+            ("jnp.log(1 - jnp.tanh(jnp.tanh(u)) ** 2 + 1e-6)", "jnp.log(1 - jnp.tanh(u) ** 2 + 1e-6)"),
+            given="x",
+        ),
+        _of(
+            "ula(key, v, step, potential)",
+            "NNX552",
+            (
+                "v - step * jax.grad(potential)(v) + jnp.sqrt(step) * jax.random.normal(key, v.shape)",
+                "v - step * jax.grad(potential)(v) + jnp.sqrt(2 * step) * jax.random.normal(key, v.shape)",
+            ),
+            given="key, x, 0.1, lambda v: (v**2).sum()",
+        ),
         clean=(
             "def systematic(key, n):\n    return (jnp.arange(n) + jax.random.uniform(key, (1,))) / n\n"
             "print(systematic(key, 3))\n",
@@ -296,6 +353,12 @@ CASES = {
         ),
         _of("swiglu(a, b)", "NNX553", ("jax.nn.silu(a) + b", "jax.nn.silu(a) * b"), given="x, x"),
         _of("softcap(v, cap)", "NNX553", ("cap * jnp.tanh(v)", "cap * jnp.tanh(v / cap)"), given="x, 30.0"),
+        _of(
+            "conv_scale(kh, kw, cin)",
+            "NNX553",
+            ("jnp.sqrt(2.0 / cin)", "jnp.sqrt(2.0 / (kh * kw * cin))"),
+            given="3, 3, 8",
+        ),
         clean=(
             "def shares(v):\n    v = v - jnp.max(v)\n    return jnp.exp(v) / jnp.sum(jnp.exp(v))\nprint(shares(x))\n",
             "def added(v):\n    return v + jax.nn.sigmoid(v)\nprint(added(x))\n",
@@ -488,6 +551,18 @@ CASES = {
             ("jax.nn.softmax((logits + g) * tau)", "jax.nn.softmax((logits + g) / tau)"),
             given="x, x, 0.5",
         ),
+        _of(
+            "merged(a, b, delta, n_a, n_b, n)",
+            "NNX555",
+            ("a + b + delta**2 * n_b / n", "a + b + delta**2 * n_a * n_b / n"),
+            given="x, x, x, 2, 3, 5",
+        ),
+        _of(
+            "trust_ratio(w_norm, u_norm)",
+            "NNX555",
+            ("u_norm / (w_norm + 1e-6)", "w_norm / (u_norm + 1e-6)"),
+            given="x, x",
+        ),
         clean=(
             "def share(a, b):\n    return jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b))\nprint(share(x, x))\n",
             "def triplet(pos_sim, neg_sim, margin):\n    return jax.nn.relu(neg_sim - pos_sim + margin)\n"
@@ -527,6 +602,18 @@ CASES = {
                 "jnp.linalg.solve(v.T @ v + lam * jnp.eye(2), v.T @ y)",
             ),
             given="jnp.ones((4, 2)), jnp.ones(4), 0.1",
+        ),
+        _of(
+            "smoother_gain(A, P, P_next)",
+            "NNX556",
+            ("jnp.linalg.solve(P, A @ P).T", "jnp.linalg.solve(P_next, A @ P).T"),
+            given="jnp.eye(2), jnp.eye(2), jnp.eye(2)",
+        ),
+        _of(
+            "spread(wm, wc, d)",
+            "NNX556",
+            ("jnp.einsum('i,ij,ik->jk', wm, d, d)", "jnp.einsum('i,ij,ik->jk', wc, d, d)"),
+            given="x, x, jnp.ones((3, 2))",
         ),
         clean=(
             "def moved(v, f, g):\n    return v + f(v) / g(v)\nprint(moved(x, jnp.sin, jnp.cosh))\n",
@@ -613,6 +700,19 @@ CASES = {
             given="0.1",
         ),
         _of("height(angle_deg)", "NNX559", ("jnp.sin(angle_deg)", "jnp.sin(jnp.deg2rad(angle_deg))"), given="30.0"),
+        _of(
+            "rotated(a, b, cos, sin)",
+            "NNX559",
+            (
+                "jnp.concatenate([a * cos - b * sin, b * cos - a * sin])",
+                "jnp.concatenate([a * cos + b * sin, b * cos - a * sin])",
+            ),
+            (
+                "jnp.concatenate([a * cos + b * sin, b * cos + a * sin])",
+                "jnp.concatenate([a * cos - b * sin, b * cos + a * sin])",
+            ),
+            given="x, x + 1, x, x",
+        ),
         clean=(
             "def parts(a, b, cos, sin):\n    return a * cos - b * sin, a * sin + b * cos\nprint(parts(x, x, x, x))\n",
         ),
