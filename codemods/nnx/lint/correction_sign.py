@@ -52,6 +52,33 @@ _WRONG = (
         named={"W": pattern(r"^w_?m(ean)?$|^mean_weights$")},
     ),
     Wrong(
+        ("P @ H.T @ S",),
+        "the gain takes the inverse of the covariance of the innovation",
+        "P @ H.T @ inv(S)",
+        (b"@",),
+        pattern(r"(^| )(k|gain|kalman_gain)( |$)"),
+        {"S": pattern(r"^(S|S_\w+|innov\w*)$"), "P": _COVARIANCE},
+    ),
+    Wrong(
+        ("K + V.T @ V", "K + V @ V.T"),
+        "what the observations tell makes the variance smaller: it is subtracted",
+        "k_ss - v.T @ v",
+        (b"solve",),
+        pattern(r"predict|posterior|gp_|(^| )gp|conditional"),
+        {"V": pattern(r"solve")},
+    ),
+    Wrong(
+        ("G - W*P", "G - P*W"),
+        "weight decay is subtracted from the gradient, which is subtracted itself: the weights grow",
+        "grad + weight_decay * param",
+        (b"d",),
+        named={
+            "G": pattern(r"^(g|grads?|gradients?)$"),
+            "W": pattern(r"^(self\.)?(wd|weight_decay|l2|l2_reg|decay)$"),
+            "P": pattern(r"^(p|w|params?|weights?|theta)$"),
+        },
+    ),
+    Wrong(
         ("A @ P @ A + Q",),
         "the covariance is turned by the transition from both sides, from the right by its transpose",
         "F @ P @ F.T + Q",

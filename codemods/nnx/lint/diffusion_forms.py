@@ -29,6 +29,21 @@ _WRONG = (
         named={"Z": _SIGNAL, "A": _SHARE},
     ),
     Wrong(
+        ("B*(1 - A)/(1 - P)", "(1 - A)/(1 - P)*B"),
+        "the variance of the posterior is less than beta: the quotient is turned round",
+        "beta * (1 - alpha_bar_prev) / (1 - alpha_bar)",
+        (b"prev",),
+        named={"B": pattern(r"beta"), "A": pattern(r"^(?!.*prev).*(alpha|abar|a_?bar|cum)"), "P": pattern(r"prev")},
+    ),
+    Wrong(
+        ("(1 - A)/A",),
+        "the ratio of signal to noise is turned round",
+        "alpha_bar / (1 - alpha_bar)",
+        (b"snr",),
+        pattern(r"(^|_| )snr( |$|_)"),
+        {"A": _SHARE},
+    ),
+    Wrong(
         ("sqrt(A)*Z - sqrt(1 - A)*E",),
         "the velocity is the noise with the share of the signal, less the signal with that of the noise",
         "sqrt(alpha_bar) * noise - sqrt(1 - alpha_bar) * x_0",

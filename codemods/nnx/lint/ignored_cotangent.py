@@ -25,6 +25,8 @@ _FILLED = frozenset(
     {"array", "asarray", "bfloat16", "broadcast_to", "float16", "float32", "float64", "full", "full_like", "tile"}
 )
 
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
 
 def _check(context: Context) -> Iterator[Finding]:
     for rule, forward in _backward(context):
@@ -209,13 +211,18 @@ def _nonzero(context: Context, rule: FunctionFacts, node: ast.expr, depth: int =
         return _nonzero(context, rule, node.operand, depth)
     if isinstance(node, ast.BinOp):
         return all(_whole(context, rule, side, depth) for side in (node.left, node.right))
+    if isinstance(node, ast.Compare):  # where the result follows the argument: 1, and 0 elsewhere
+        sides = (node.left, *node.comparators)
+        return all(isinstance(op, _ORDER) for op in node.ops) and any(
+            _nonzero(context, rule, side, depth) for side in sides if constant(side) is None
+        )
     if isinstance(node, ast.Call):
         value = rule.scope.module.values.get(node)
         bound = context.flow.here(value, rule.scope) if value is not None else None
         name = context.flow.calls.callee_name(bound) if bound is not None else ""
         parts = [*node.args, *(k.value for k in node.keywords)]
         if not name and isinstance(node.func, ast.Attribute) and node.func.attr in ARRAY_METHODS:
-            return _nonzero(context, rule, node.func.value, depth)
+            return not any(_silent(part) for part in parts) and _nonzero(context, rule, node.func.value, depth)
         quiet = name.startswith(_SMOOTH) and "zeros" not in name and "stop_gradient" not in name
         if last(name) in _FILLED and any(constant(part) in (0, 0.0) for part in parts):
             return False

@@ -51,6 +51,29 @@ _WRONG = (
         {"A": pattern(r"^(a|adv\w*)$")},
     ),
     Wrong(
+        ("V - R",),
+        "an advantage is the return less the value: this one is turned round",
+        "returns - values",
+        (b"adv",),
+        pattern(r"^adv\w*( |$)"),
+        {
+            "V": pattern(r"^(values?|v|baselines?|vs)$"),
+            "R": pattern(r"^(returns?|rets|rewards?_to_go|discounted_returns|g_t|targets?)$"),
+        },
+        whole=True,
+    ),
+    Wrong(
+        ("G*R + C",),
+        "the reward is discounted, and what comes after it is not",
+        "reward + discount * carry",
+        (b"r",),
+        named={
+            "G": _DISCOUNT,
+            "R": pattern(r"^(r|rew|rewards?|r_t|rewards?\[\w+\])$"),
+            "C": pattern(r"^(g|ret|returns?|carry|acc|running\w*|cum\w*|G|R|total|discounted\w*)$"),
+        },
+    ),
+    Wrong(
         ("minimum(A, B) + C*L",),
         "the soft value takes the log-probability off: added, it rewards what is certain already",
         "minimum(q1, q2) - alpha * log_prob",

@@ -287,6 +287,23 @@ step(x, x)
     ),
     "NNX784": Cases(
         bad=(
+            # a mask alone
+            """\
+@jax.custom_vjp
+def quantised(w, scale):
+    return jnp.clip(jnp.round(w / scale), -7, 7) * scale
+def forward(w, scale):
+    return quantised(w, scale), (w, scale)
+def backward(kept, g):
+    w, scale = kept
+    inside = jnp.abs(w / scale) <= 7
+    return inside.astype(w.dtype), jnp.zeros_like(scale)  # NNX784
+quantised.defvjp(forward, backward)
+@jax.custom_vjp
+def clipped(v):
+    return jnp.clip(v, -1.0, 1.0)
+clipped.defvjp(lambda v: (clipped(v), v), lambda v, g: (1.0 * ((v > -1.0) & (v < 1.0)),))  # NNX784
+""",
             """\
 @jax.custom_jvp
 def safe_sqrt(v):
@@ -351,6 +368,23 @@ root.defvjp(fwd=lambda x: (plain(x), x), bwd=backward)
 """,
         ),
         clean=(
+            """\
+@jax.custom_vjp
+def quantised(w, scale, on):
+    return jnp.where(on, jnp.clip(jnp.round(w / scale), -7, 7) * scale, w)
+def forward(w, scale, on):
+    return quantised(w, scale, on), (w, scale, on)
+def backward(kept, g):
+    w, scale, on = kept
+    inside = jnp.abs(w / scale) <= 7
+    return inside * g, jnp.zeros_like(scale), (w < 0).astype(jax.dtypes.float0)
+quantised.defvjp(forward, backward)
+@jax.custom_vjp
+def clipped(v):
+    return jnp.clip(v, -1.0, 1.0)
+clipped.defvjp(lambda v: (clipped(v), v), lambda v, g: (jnp.where((v > -1.0) & (v < 1.0), g, 0.0),))
+print(jax.grad(lambda v: clipped(v).sum())(x))
+""",
             """\
 def fill(out, values):
     out[...] = values

@@ -106,6 +106,18 @@ CASES = {
             ("u - u_prev + c**2 * dt**2 * lap", "2 * u - u_prev + c**2 * dt**2 * lap"),
             given="x, x, 1.0, 0.1, x",
         ),
+        _of(
+            "coulomb_energy(k, q1, q2, r)",
+            "NNX551",
+            ("k * q1 * q2 / r**2", "k * q1 * q2 / r"),
+            given="1.0, 1.0, 2.0, x",
+        ),
+        _of(
+            "spring_force(k, v)",
+            "NNX551",
+            ("k * v", "-k * v"),
+            given="2.0, x",
+        ),
         clean=(
             "def line(x, v, slope, dt):\n    return x + v * dt + slope * dt**2\nprint(line(x, x, x, 0.1))\n",
             "def momentum(m, v):\n    return m * jnp.sum(v**2)\nprint(momentum(1.0, x))\n",
@@ -295,6 +307,30 @@ CASES = {
                 "v - step * jax.grad(potential)(v) + jnp.sqrt(2 * step) * jax.random.normal(key, v.shape)",
             ),
             given="key, x, 0.1, lambda v: (v**2).sum()",
+        ),
+        _of(
+            "ray_weights(alpha)",
+            "NNX552",
+            ("alpha * jnp.cumprod(1 - alpha)", "alpha * jnp.cumprod(jnp.append(1.0, 1 - alpha))[:-1]"),
+            given="x / 6",
+        ),
+        _of(
+            "absorbed(sigma, delta)",
+            "NNX552",
+            ("1 - jnp.exp(sigma * delta)", "1 - jnp.exp(-sigma * delta)"),
+            given="x, 0.1",
+        ),
+        _of(
+            "boltzmann(energy, kT)",
+            "NNX552",
+            ("jnp.exp(energy / kT)", "jnp.exp(-energy / kT)"),
+            given="x, 1.0",
+        ),
+        _of(
+            "discount_factor(r, t)",
+            "NNX552",
+            ("jnp.exp(r * t)", "jnp.exp(-r * t)"),
+            given="0.1, x",
         ),
         clean=(
             "def systematic(key, n):\n    return (jnp.arange(n) + jax.random.uniform(key, (1,))) / n\n"
@@ -563,6 +599,33 @@ CASES = {
             ("u_norm / (w_norm + 1e-6)", "w_norm / (u_norm + 1e-6)"),
             given="x, x",
         ),
+        _of(
+            "critic_loss(real, fake)",
+            "NNX555",
+            (
+                "jnp.mean(jax.nn.relu(1 + real)) + jnp.mean(jax.nn.relu(1 - fake))",
+                "jnp.mean(jax.nn.relu(1 - real)) + jnp.mean(jax.nn.relu(1 + fake))",
+            ),
+            given="x, x",
+        ),
+        _of(
+            "bic(ll, k, n)",
+            "NNX555",
+            ("k * jnp.log(n) + 2 * ll", "k * jnp.log(n) - 2 * ll"),
+            given="x, 2, 9",
+        ),
+        _of(
+            "decibels(power, mag)",
+            "NNX555",
+            ("20 * jnp.log10(power)", "10 * jnp.log10(power)"),
+            given="x, x",
+        ),
+        _of(
+            "loudness(power, mag)",
+            "NNX555",
+            ("10 * jnp.log10(mag)", "20 * jnp.log10(mag)"),
+            given="x, x",
+        ),
         clean=(
             "def share(a, b):\n    return jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b))\nprint(share(x, x))\n",
             "def triplet(pos_sim, neg_sim, margin):\n    return jax.nn.relu(neg_sim - pos_sim + margin)\n"
@@ -614,6 +677,27 @@ CASES = {
             "NNX556",
             ("jnp.einsum('i,ij,ik->jk', wm, d, d)", "jnp.einsum('i,ij,ik->jk', wc, d, d)"),
             given="x, x, jnp.ones((3, 2))",
+        ),
+        _of(
+            "gain(P, H, S)",
+            "NNX556",
+            ("P @ H.T @ S", "P @ H.T @ jnp.linalg.inv(S)"),
+            given="jnp.eye(2), jnp.eye(2), jnp.eye(2)",
+        ),
+        _of(
+            "posterior(k, L, ks)",
+            "NNX556",
+            (
+                "k + jnp.linalg.solve(L, ks).T @ jnp.linalg.solve(L, ks)",
+                "k - jnp.linalg.solve(L, ks).T @ jnp.linalg.solve(L, ks)",
+            ),
+            given="jnp.eye(2), jnp.eye(2), jnp.eye(2)",
+        ),
+        _of(
+            "decayed(grad, weight_decay, param)",
+            "NNX556",
+            ("grad - weight_decay * param", "grad + weight_decay * param"),
+            given="x, 0.1, x",
         ),
         clean=(
             "def moved(v, f, g):\n    return v + f(v) / g(v)\nprint(moved(x, jnp.sin, jnp.cosh))\n",
@@ -674,6 +758,18 @@ CASES = {
                 "jnp.sqrt(alpha_bar) * noise - jnp.sqrt(1 - alpha_bar) * x0",
             ),
             given="x, x, 0.5",
+        ),
+        _of(
+            "variance(beta, abar, abar_prev)",
+            "NNX558",
+            ("beta * (1 - abar) / (1 - abar_prev)", "beta * (1 - abar_prev) / (1 - abar)"),
+            given="x, 0.5, 0.6",
+        ),
+        _of(
+            "snr(alpha_bar)",
+            "NNX558",
+            ("(1 - alpha_bar) / alpha_bar", "alpha_bar / (1 - alpha_bar)"),
+            given="x / 6",
         ),
         clean=(
             "def rest(v, share, w):\n    return (v - jnp.sqrt(share) * w) / jnp.sqrt(1 - share)\n"
@@ -749,6 +845,18 @@ CASES = {
             "NNX560",
             ("v + a - a.sum(-1, keepdims=True)", "v + a - a.mean(-1, keepdims=True)"),
             given="x, x",
+        ),
+        _of(
+            "advantages(values, returns)",
+            "NNX560",
+            ("values - returns", "returns - values"),
+            given="x, x + 1",
+        ),
+        _of(
+            "discounted_sum(g, r, gamma)",
+            "NNX560",
+            ("gamma * r + g", "r + gamma * g"),
+            given="x, x + 1, 0.9",
         ),
         clean=(
             "def added(a, b, alpha, rest):\n    return jnp.minimum(a, b) + alpha * rest\nprint(added(x, x, 0.1, x))\n",
