@@ -223,6 +223,7 @@ _WRONG = (
         (b"exp(",),
         pattern(r"boltzmann|arrhenius|partition"),
         {"E": pattern(r"energ|^(e|E|e_\w+|E_\w+|ea|Ea)$"), "T": pattern(r"(?i)^(k_?b?_?t|temp\w*|t|rt)$")},
+        unlike={"E": pattern(r"neg|log")},
         plain="E",
     ),
     Wrong(
