@@ -37,6 +37,8 @@ _WRONG = (
         "std(x) / sqrt(n)",
         (b"std(",),
         pattern(r"sem\b|std_?err|standard_?error|stderr"),
+        {"N": pattern(r"\.shape\b|\blen\(|\.size\b|^(n|num\w*|count\w*|size|n_\w+)$")},
+        {"N": pattern(r"sqrt|\*\* ?0\.5")},
     ),
     Wrong(
         ("mean(R)/var(R)",),

@@ -627,6 +627,7 @@ CASES = {
             given="x, x",
         ),
         clean=(
+            "def sem(v):\n    root = jnp.sqrt(v.size)\n    return v.std() / root.astype(v.dtype)\nprint(sem(x))\n",
             "def share(a, b):\n    return jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b))\nprint(share(x, x))\n",
             "def triplet(pos_sim, neg_sim, margin):\n    return jax.nn.relu(neg_sim - pos_sim + margin)\n"
             "print(triplet(x, x, 1.0))\n",
