@@ -11,6 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.stacked_sizes import stack_size
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Attr, Call, Class, Const, Mapping, Param, Ref, Value
 
@@ -44,6 +45,57 @@ def broadcast_stacks(context: Context) -> Iterator[tuple[Root, ast.expr, Param]]
                 one is not None and _stacked(context, one, event) for one, event in zip(given, calls, strict=True)
             ):
                 yield root, axis, param
+
+
+def uncarried_layers(context: Context) -> Iterator[tuple[Root, ast.expr, Param, Param]]:
+    """Yield the scans over stacked layers that give each of them the same input, and of which the last result is taken.
+
+    Args:
+        context: the analysis.
+
+    Yields:
+        The transform, the axis of the input in its options, the layer and the input.
+    """
+    for root in context.traced.roots:
+        if root.transform != "flax.nnx.scan" or root.partial or root.scope.module not in context.asked:
+            continue
+        axes = option(root, "in_axes")
+        params = list(root.function.params.values())[skipped(root) :]
+        if not isinstance(axes, ast.Tuple | ast.List) or len(axes.elts) != 2 or len(params) != 2:
+            continue
+        found = [axis.value if isinstance(axis, ast.Constant) else ... for axis in axes.elts]
+        if found not in ([0, None], [None, 0]):
+            continue
+        place = found.index(0)
+        layer, given = params[place], params[1 - place]
+        results = root.function.returns
+        if not results or not all(
+            isinstance(one, Call) and one.callee is layer and one.given == (given,) for one in results
+        ):
+            continue
+        calls = context.traced.calls_of(root)
+        stacks = [_given(event, place, layer.name) for event in calls]
+        if calls and all(
+            one is not None and _stacked(context, one, event) and _last_taken(event)
+            for one, event in zip(stacks, calls, strict=True)
+        ):
+            yield root, axes.elts[1 - place], layer, given
+
+
+def _last_taken(event: CallEvent) -> bool:
+    """Say whether of the result of a call nothing but the last row is read."""
+    nodes = [*ast.walk(event.scope.node)]
+    taken = [n.value for n in nodes if isinstance(n, ast.Subscript) and constant(n.slice) == -1]
+    if event.node in taken:
+        return True
+    kept = event.statement
+    if not isinstance(kept, ast.Assign) or kept.value is not event.node or event.scope.function is None:
+        return False
+    names = {target.id for target in kept.targets if isinstance(target, ast.Name)}
+    if len(names) != 1 or len(kept.targets) != 1:
+        return False
+    named = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and n is not kept.targets[0]]
+    return bool(named) and all(n in taken for n in named)
 
 
 def _whole(context: Context, axis: ast.expr, scope: Scope) -> bool:

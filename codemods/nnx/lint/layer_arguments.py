@@ -150,7 +150,7 @@ def _is_kept(context: Context, event: CallEvent, rate: Value | None, node: ast.e
     if not _KEPT.search(word):
         return False
     found = numbers(context, rate, event.scope)
-    entry = node if isinstance(node, ast.Call) else None
+    entry = rate.node if isinstance(rate, Call) else None
     other = constant(entry.args[1]) if entry is not None and len(entry.args) > 1 else None
     if isinstance(other, int | float) and other < _MOST:
         return False
@@ -165,7 +165,7 @@ def _share_word(rate: Value | None, node: ast.expr) -> str:
     word = entry_word(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
     if not isinstance(node, ast.Name) or _KEPT.search(word):
         return word
-    if isinstance(rate, Call) and isinstance(rate.node, ast.Call) and last_word(rate.node.func) == "get":
+    if isinstance(rate, Call) and last_word(rate.node.func) == "get":
         return _share_word(None, rate.node)
     if isinstance(rate, Item):  # rate = cfg["keep_prob"]
         return rate.index.value if isinstance(rate.index, Const) and isinstance(rate.index.value, str) else ""

@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.orbax_calls import manager_saves
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.thrown_state import thrown_away
 from codemods.nnx.lint.whole_gradient import PARAM
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Sequence, Value
@@ -38,6 +39,21 @@ _DEPTH = 6
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _alone(context)
+    for event, left, name in thrown_away(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{name}` was saved and is left: the optimizer that goes on from here begins its averages and its "
+            "schedule anew",
+            f"go on with `{name}` of the checkpoint",
+            related=[(left, "it is loaded here")],
+        )
+
+
+def _alone(context: Context) -> Iterator[Finding]:
+    """Yield the states that are saved without that of their optimizer."""
     modules = context.project.modules
     if not all(any(word in m.source.data for m in modules) for word in (b"latest_step", b"Optimizer(", b".restore(")):
         return
@@ -197,7 +213,8 @@ RULE = lint_rule(
     why="""\
 An optimizer has a state of its own: the averages of Adam and the count by which a schedule goes. Training that goes on
 from `latest_step()` with a model that was restored, and with an optimizer that was not, begins a warm-up again and
-forgets the averages; the loss jumps. The rule speaks where nothing in the project takes the state of an optimizer.
+forgets the averages; the loss jumps. The rule speaks where nothing in the project takes the state of an optimizer,
+and where the one that was loaded beside the step is left for a new one.
 """,
     source="Orbax guide of checkpoints of NNX; measured: the optimizer counts from 0 after the restart",
     check=_check,

@@ -596,18 +596,21 @@ def _vmaps(context: Context) -> tuple[set[ast.AST], set[ast.AST]]:
 def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
     """Return a parameter that is not mapped and from which all members draw the same numbers, with what it is."""
     axes = option(root, "in_axes", 1)
-    if not isinstance(axes, ast.Tuple | ast.List) or root.partial:
+    if root.partial or axes is None:
         return None
     function = root.function
     params = _given(root, axes)
-    if len(axes.elts) != len(params) or any(_splits(context, value) for value in function.decorators):
+    parts = axes.elts if isinstance(axes, ast.Tuple | ast.List) else [axes] * len(params)
+    if len(parts) != len(params) or any(_splits(context, value) for value in function.decorators):
         return None
-    unmapped = [p for p, a in zip(params, axes.elts, strict=True) if isinstance(a, ast.Constant) and a.value is None]
-    if len(unmapped) == len(params):
+    unmapped = [p for p, a in zip(params, parts, strict=True) if isinstance(a, ast.Constant) and a.value is None]
+    if len(unmapped) == len(params) and option(root, "axis_size") is None:
         return None
     if alike := moved_alike(context, root, unmapped, [p for p in params if p not in unmapped]):
         return alike, "key"
     drawing = [p for p in unmapped if _draws_with(context, p, function, 0)]
+    if drawing and len(unmapped) == len(params) and option(root, "axis_name") is None:
+        return drawing[0].name, "key"  # as many copies of one draw as axis_size says
     if alike := augmented_alike(context, root, drawing, [p for p in params if p not in unmapped]):
         return alike, "key"
     called = {event.value.callee for event in context.bodies.calls.get(function.scope, ()) if event.value.args}

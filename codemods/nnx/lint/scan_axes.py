@@ -10,7 +10,7 @@ from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import option, skipped
-from codemods.nnx.lint.broadcast_stack import broadcast_stacks
+from codemods.nnx.lint.broadcast_stack import broadcast_stacks, uncarried_layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import kinds_of, shown
 from codemods.nnx.nodes import last_word
@@ -25,6 +25,15 @@ def _check(context: Context) -> Iterator[Finding]:
             axis,
             f"{shown(root.function)} calls all layers of the stack `{param.name}` at once: None hands it on whole",
             "give it the axis along which nnx.vmap has stacked the layers, as a rule 0",
+        )
+    for root, axis, layer, given in uncarried_layers(context):
+        yield finding(
+            RULE.code,
+            root.scope,
+            axis,
+            f"every layer of the stack `{layer.name}` gets the same `{given.name}`, and the result of the last one "
+            "alone is read: the others do nothing",
+            "carry it from layer to layer: nnx.Carry in its place in in_axes, and out_axes=nnx.Carry",
         )
     for root in context.traced.roots:
         if root.transform != "flax.nnx.scan" or root.partial:
@@ -91,7 +100,8 @@ RULE = lint_rule(
 `in_axes` of `nnx.scan` names for each parameter in order how it is scanned: an axis for the layers, `nnx.Carry` for
 what goes from round to round. In the wrong order the whole stack of layers is taken for the carry. By default the
 first parameter is the carry and the second one is scanned, unlike a method, whose first parameter is the module. `None`
-hands a parameter on whole to every round: for layers that `nnx.vmap` has stacked this is an error about shapes.
+hands a parameter on whole to every round: for layers that `nnx.vmap` has stacked this is an error about shapes, and an
+input that is handed on so never goes through more than one of them.
 """,
     source="flax pull request 4157 and its questions; measured on Flax 0.10.7 and 0.12.8: an error about the carry",
     check=_check,

@@ -19,7 +19,7 @@ from codemods.nnx.lint.places import callers_of, foreign, position, resolved, wr
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Sequence, Star
+from codemods.nnx.values import Attr, Call, Param, Sequence, Star
 
 _WORD = "warmup_cosine_decay_schedule"
 
@@ -281,6 +281,7 @@ def _injected(context: Context, source: Bound, callee: Call) -> bool:
 _DEPTH = 4
 _EPOCHS = pattern(r"(^|_)(num_)?epochs?$|(^|_)n_epochs$")
 _BATCHES = pattern(r"(^|_)(batches|steps|iters|iterations)_(per|in)_epoch$|^(num|n)_batches$")
+_NUMBER = pattern(r"(^|_)batches$|(^|_)(batches|steps)_(per|in)_epoch$")
 _SMALL = pattern(r"(^|_)micro_?(batches|steps)$")
 _ROUNDS = pattern(r"^((num|total|max|n|train|training)_)*(steps|iters|iterations)$")
 _LARGE = pattern(r"accum|update|macro|effective|optim")
@@ -303,7 +304,27 @@ def _per_batch(context: Context, node: ast.expr, every: str, scope: Scope) -> bo
     counted += [n.args[0] for n in lengths if isinstance(n.args[0], ast.Name | ast.Attribute)]
     if any(_taken_singly(context, last_word(one)) for one in counted):
         return True
-    return any(steps_of_loop(context, one, scope) for one in counted)
+    return any(steps_of_loop(context, one, scope) for one in counted) or _given_singly(context, nodes, every, scope)
+
+
+def _given_singly(context: Context, nodes: list[ast.AST], every: str, scope: Scope) -> bool:
+    """Say whether all callers give the number of batches undivided, and a loop takes as many singly."""
+    function = scope.function
+    counts = [n for n in nodes if isinstance(n, ast.Name) and _NUMBER.search(n.id.lower())]
+    if function is None or len(counts) != 1 or not isinstance(scope.module.values.get(counts[0]), Param):
+        return False
+    param = function.params.get(counts[0].id)
+    callers = callers_of(context, function)[:_CALLERS] if param is not None else []
+    if param is None or not callers or any(caller.value.starred for caller in callers):
+        return False
+    for caller in callers:
+        given = argument(caller.node, position(param), param.name)
+        if isinstance(given, ast.Call) and last_word(given.func) == "len" and len(given.args) == 1:
+            given = given.args[0]
+        word = last_word(given) if isinstance(given, ast.Name | ast.Attribute) else ""
+        if not word or word == every or _LARGE.search(word.lower()) or not _taken_singly(context, word):
+            return False
+    return True
 
 
 def _rounds(context: Context, steps: str, every: str) -> bool:

@@ -1451,6 +1451,38 @@ other = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
     ),
     "NNX678": Cases(
         bad=(
+            # the state that was loaded is left for a new one
+            """\
+import pickle
+def resume(path, tx):
+    with open(path, "rb") as f:
+        step, params, opt_state = pickle.load(f)
+    return int(step), params, tx.init(params)  # NNX678
+def load_training(load, path, tx):
+    step, params, opt_state = load(path)
+    opt_state = tx.init(params)  # NNX678
+    return step, params, opt_state
+def load_model(load, path, net):
+    state, opt_state, epoch = load(path)
+    nnx.update(net, state)
+    return epoch, nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)  # NNX678
+""",
+            """\
+import pickle
+def save(path, step, params, opt_state):
+    with open(path, "wb") as f:
+        pickle.dump({"step": step, "params": params, "opt_state": opt_state}, f)
+def resume(path, tx):
+    with open(path, "rb") as f:
+        saved = pickle.load(f)
+    return saved["step"], saved["params"], tx.init(saved["params"])  # NNX678
+def resume_by_name(path, tx):
+    with open(path, "rb") as f:
+        saved = pickle.load(f)
+    params = saved["params"]
+    opt_state = tx.init(params)  # NNX678
+    return saved["step"], params, opt_state
+""",
             _ALONE_MARKED,
             _ALONE_MARKED.replace("        fit_once(x)\n", "        fit(net, opt, x)  # NNX901\n"),
             # a schedule, and plain gradients; beside the step that was reached
@@ -1489,6 +1521,57 @@ Trainer(os.path.join(root, "run")).train(1)
 """,
         ),
         clean=(
+            # the state is read, or is a new one on some ways alone, or nothing is trained
+            """\
+import pickle
+import tempfile
+def save(path, step, params, opt_state):
+    with open(path, "wb") as f:
+        pickle.dump((step, params, opt_state), f)
+def resume(path, tx):
+    with open(path, "rb") as f:
+        step, params, opt_state = pickle.load(f)
+    if opt_state is None:
+        opt_state = tx.init(params)
+    return int(step), params, opt_state
+def resume_for(path, tx, same):
+    with open(path, "rb") as f:
+        step, params, opt_state = pickle.load(f)
+    if not same:
+        opt_state = tx.init(params)
+    return int(step), params, opt_state
+def shown(path):
+    with open(path, "rb") as f:
+        step, params, opt_state = pickle.load(f)
+    print(step)
+    return params
+path, tx = tempfile.mkdtemp() + "/w.pkl", optax.adam(0.1)
+save(path, 3, x, None)
+print(resume(path, tx), resume_for(path, tx, False), shown(path))
+""",
+            """\
+import pickle
+import tempfile
+def save(path, step, params, opt_state):
+    with open(path, "wb") as f:
+        pickle.dump({"step": step, "params": params, "opt_state": opt_state}, f)
+def resume(path, tx):
+    with open(path, "rb") as f:
+        saved = pickle.load(f)
+    opt_state = tx.init(saved["params"])
+    opt_state = jax.tree.map(lambda new, old: jnp.asarray(old), opt_state, saved["opt_state"])
+    return saved["step"], saved["params"], opt_state
+path, tx = tempfile.mkdtemp() + "/v.pkl", optax.adam(0.1)
+save(path, 3, x, tx.init(x))
+print(resume(path, tx))
+""",
+            # weights of which another training begins, from its first step
+            """\
+def begin(load, path, tx):
+    step, params, opt_state = load(path)
+    return params, tx.init(params)
+print(begin(lambda path: (3, x, None), "", optax.adam(0.1)))
+""",
             _RESUMED,
             # nothing to keep but the weights
             _ALONE.replace("optax.adam(0.1)", "optax.sgd(0.1)"),

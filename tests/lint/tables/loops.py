@@ -1257,6 +1257,50 @@ z = run(more, jnp.ones((8, 3)))
     ),
     "NNX868": Cases(
         bad=(
+            # an input that no layer hands on
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+class Deep(nnx.Module):
+    def __init__(self, depth, rngs):
+        @nnx.split_rngs(splits=depth)
+        @nnx.vmap(axis_size=depth)
+        def build(r):
+            return Layer(r)
+        self.layers = build(rngs)
+        self.head = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        @nnx.scan(in_axes=(0, None), out_axes=0)  # NNX868
+        def run(layer, h):
+            return layer(h)
+        return self.head(run(self.layers, v)[-1])[:, 0]
+print(Deep(4, nnx.Rngs(0))(jnp.ones((2, 3))).shape)
+""",
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+class Deep(nnx.Module):
+    def __init__(self, depth, rngs):
+        @nnx.split_rngs(splits=depth)
+        @nnx.vmap(axis_size=depth)
+        def build(r):
+            return Layer(r)
+        self.layers = build(rngs)
+        self.head = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        @nnx.scan(in_axes=(0, None), out_axes=0)  # NNX868
+        def run(layer, h):
+            return layer(h)
+        outputs = run(self.layers, v)
+        return self.head(outputs[-1])
+print(Deep(4, nnx.Rngs(0))(jnp.ones((2, 3))).shape)
+""",
             """\
 class Layer(nnx.Module):
     def __init__(self, rngs):
@@ -1342,6 +1386,71 @@ y = forward(layers, jnp.ones((2, 4)))
 """,
         ),
         clean=(
+            # carried, or members of an ensemble
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+class Deep(nnx.Module):
+    def __init__(self, depth, rngs):
+        @nnx.split_rngs(splits=depth)
+        @nnx.vmap(axis_size=depth)
+        def build(r):
+            return Layer(r)
+        self.layers = build(rngs)
+        self.head = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        @nnx.scan(in_axes=(0, nnx.Carry), out_axes=nnx.Carry)
+        def run(layer, h):
+            return layer(h)
+        return self.head(run(self.layers, v))[:, 0]
+print(Deep(4, nnx.Rngs(0))(jnp.ones((2, 3))).shape)
+""",
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+class Deep(nnx.Module):
+    def __init__(self, depth, rngs):
+        @nnx.split_rngs(splits=depth)
+        @nnx.vmap(axis_size=depth)
+        def build(r):
+            return Layer(r)
+        self.layers = build(rngs)
+        self.head = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        @nnx.scan(in_axes=(0, None), out_axes=0)
+        def run(layer, h):
+            return layer(h)
+        return self.head(run(self.layers, v).mean(0))
+print(Deep(4, nnx.Rngs(0))(jnp.ones((2, 3))).shape)
+""",
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+class Deep(nnx.Module):
+    def __init__(self, depth, rngs):
+        @nnx.split_rngs(splits=depth)
+        @nnx.vmap(axis_size=depth)
+        def build(r):
+            return Layer(r)
+        self.layers = build(rngs)
+        self.head = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        @nnx.scan(in_axes=(0, None), out_axes=0)
+        def run(layer, h):
+            return layer(h)
+        outputs = run(self.layers, v)
+        return self.head(outputs[-1]) - self.head(outputs.mean(0))
+print(Deep(4, nnx.Rngs(0))(jnp.ones((2, 3))).shape)
+""",
             """\
 class Layer(nnx.Module):
     def __init__(self, rngs):

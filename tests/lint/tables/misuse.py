@@ -79,6 +79,23 @@ print(main(x))
 CASES = {
     "NNX836": Cases(
         bad=(
+            # nothing is mapped: copies of one draw
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.3, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(v).sum(-1)
+def posterior(net, v, draws):
+    net.train()
+    many = nnx.vmap(lambda m, u: m(u), in_axes=(None, None), axis_size=draws)  # NNX836
+    return many(net, v)
+def whole(net, v, draws):
+    return nnx.vmap(lambda m, u: m(u), in_axes=None, axis_size=draws)(net, v)  # NNX836
+net = Net(nnx.Rngs(0))
+posterior(net, jnp.ones((2, 3)), 4), whole(net, jnp.ones((2, 3)), 4)
+noise = jax.vmap(lambda k, v: v + jax.random.normal(k, (3,)), in_axes=(None, None), axis_size=5)(key, x)  # NNX836
+""",
             """\
 class Member(nnx.Module):
     def __init__(self, rngs):
@@ -221,6 +238,27 @@ def samples(v, key, n):
 """,
         ),
         clean=(
+            # members that are told apart, and copies without draws
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.3, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(v).sum(-1)
+def posterior(net, v, draws):
+    net.train()
+    axes = nnx.StateAxes({nnx.RngState: 0, ...: None})
+    many = nnx.vmap(lambda m, u: m(u), in_axes=(axes, None), axis_size=draws)
+    return nnx.split_rngs(splits=draws)(many)(net, v)
+print(posterior(Net(nnx.Rngs(0)), jnp.ones((2, 3)), 4).shape)
+""",
+            """\
+def drawn(k, v):
+    return v + jax.random.normal(jax.random.fold_in(k, jax.lax.axis_index("member")), (3,))
+print(jax.vmap(drawn, in_axes=None, axis_size=5, axis_name="member")(key, jnp.ones(3)))
+print(jax.vmap(lambda k, v: v + jax.random.normal(k, (3,)), in_axes=(0, None))(jax.random.split(key, 5), jnp.ones(3)))
+copies = nnx.vmap(lambda m, v: m(v), in_axes=None, axis_size=5)(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), jnp.ones(3))
+""",
             """\
 class Member(nnx.Module):
     def __init__(self, rngs):

@@ -1543,6 +1543,24 @@ print(build({"lr": 0.1, "epochs": [100, 200], "factors": [0.1, 0.5]})(150))
     ),
     "NNX766": Cases(
         bad=(
+            # the number of batches has another name where it is given
+            """\
+def make(epochs, batches, accum):
+    micro = epochs * batches
+    total = micro
+    rate = optax.warmup_cosine_decay_schedule(0.0, 0.1, total // 10, total, 0.0)  # NNX766
+    return optax.MultiSteps(optax.adamw(rate), every_k_schedule=accum)
+EPOCHS, BATCHES, ACCUM = 5, 40, 8
+tx = make(EPOCHS, BATCHES, ACCUM)
+@jax.jit
+def micro_step(tree, state):
+    updates, state = tx.update(tree, state, tree)
+    return optax.apply_updates(tree, updates), state
+tree, state = x, tx.init(x)
+for epoch in range(EPOCHS):
+    for b in range(BATCHES):
+        tree, state = micro_step(tree, state)
+""",
             "joined = optax.join_schedules(\n    [optax.linear_schedule(0.0, 1.0, 9), optax.constant_schedule(1.0)], "
             "[0, 9]  # NNX766\n)\n",
             "parts = [optax.linear_schedule(0.0, 1.0, 9), optax.constant_schedule(1.0), optax.constant_schedule(0.1)]\n"
@@ -1720,6 +1738,40 @@ print(make_optimizer(Config))
 """,
         ),
         clean=(
+            """\
+def make(epochs, batches, accum):
+    micro = epochs * batches
+    total = micro // accum
+    rate = optax.warmup_cosine_decay_schedule(0.0, 0.1, total // 10, total, 0.0)
+    return optax.MultiSteps(optax.adamw(rate), every_k_schedule=accum)
+EPOCHS, BATCHES, ACCUM = 5, 16, 8
+tx = make(EPOCHS, BATCHES, ACCUM)
+@jax.jit
+def micro_step(tree, state):
+    updates, state = tx.update(tree, state, tree)
+    return optax.apply_updates(tree, updates), state
+tree, state = x, tx.init(x)
+for epoch in range(EPOCHS):
+    for b in range(BATCHES):
+        tree, state = micro_step(tree, state)
+""",
+            """\
+def make(epochs, batches, accum):
+    micro = epochs * batches
+    total = micro
+    rate = optax.warmup_cosine_decay_schedule(0.0, 0.1, total // 10, total, 0.0)
+    return optax.MultiSteps(optax.adamw(rate), every_k_schedule=accum)
+EPOCHS, BATCHES, ACCUM = 5, 16, 8
+tx = make(EPOCHS, BATCHES // ACCUM, ACCUM)
+@jax.jit
+def micro_step(tree, state):
+    updates, state = tx.update(tree, state, tree)
+    return optax.apply_updates(tree, updates), state
+tree, state = x, tx.init(x)
+for epoch in range(EPOCHS):
+    for b in range(BATCHES):
+        tree, state = micro_step(tree, state)
+""",
             "joined = optax.join_schedules([optax.linear_schedule(0.0, 1.0, 9), optax.constant_schedule(1.0)], [9])\n"
             "print(joined(3))\n",
             "parts = [optax.constant_schedule(1.0)] * 3\njoined = optax.join_schedules(parts, boundaries=[9, 12])\n"
