@@ -209,6 +209,9 @@ def step(q, k, v, cache):
     return attend(q, k, v), (k, v)
 """
 _OFFSET = """\
+import jax
+
+
 def generate(decode, prompt, cache, rounds):
     tokens, offset = prompt, 0
     for _ in range(rounds):

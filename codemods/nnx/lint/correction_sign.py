@@ -79,6 +79,28 @@ _WRONG = (
         },
     ),
     Wrong(
+        ("F.T @ P @ F + Q",),
+        "the covariance is predicted by the transition from the left and its transpose from the right",
+        "F @ P @ F.T + Q",
+        (b"@",),
+        pattern(r"predict|kalman"),
+        {"P": _COVARIANCE, "Q": pattern(r"^(self\.)?Q")},
+    ),
+    Wrong(
+        ("K + sum(V**2)",),
+        "what the observations tell makes the variance smaller: it is subtracted",
+        "k_ss - sum(v**2)",
+        (b"solve",),
+        pattern(r"predict|posterior|gp_|(^| )gp|conditional|(^| )var(iance)?( |$)"),
+        {"V": pattern(r"solve")},
+    ),
+    Wrong(
+        ("solve(R + B.T @ P @ B, B.T @ P @ B)", "inv(R + B.T @ P @ B) @ B.T @ P @ B"),
+        "the gain has the state's matrix at its end, and not that of the control",
+        "solve(R + B.T @ P @ B, B.T @ P @ A)",
+        (b"@",),
+    ),
+    Wrong(
         ("A @ P @ A + Q",),
         "the covariance is turned by the transition from both sides, from the right by its transpose",
         "F @ P @ F.T + Q",

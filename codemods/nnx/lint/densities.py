@@ -12,10 +12,6 @@ from codemods.nnx.patterns import pattern
 
 _COUNT = pattern(r"\.shape\b|\blen\(|\.size\b|^(n|k|num\w*|\w*_samples|n_\w+)$")
 _LENGTH = pattern(r"^(self\.)?(l|ell|length_?scale|lengthscale|sigma|bandwidth)$")
-_OLD = pattern(r"^(?!.*(new|prop|star|cand|next)).*(^|_)(lp|logp|log_?prob\w*|log_?dens\w*|ll|logpdf)")
-_NEW = pattern(
-    r"(lp|logp|log_?prob|log_?dens|ll).*(new|prop|star|cand|next)|(new|prop|star|cand|next).*(lp|log|ll)|^lpn$"
-)
 _UNIFORM = pattern(r"\b(uniform|rand|random)\(")
 _CHOLESKY = pattern(r"^(L|chol\w*|cholesky\w*|scale_tril|L_\w+|\w+_chol)$|cholesky\(")
 _WRONG = (
@@ -79,14 +75,6 @@ _WRONG = (
         (b"log(",),
         pattern(r"(^|_| )kl(_|d| |$)|diverg"),
         whole=True,
-    ),
-    Wrong(
-        ("exp(O - N)",),
-        "the ratio of the old density to the new one: better proposals are refused",
-        "exp(new_log_prob - log_prob)",
-        (b"exp(",),
-        pattern(r"accept|metropolis|(^|_| )mh(_|$| )|(^| )ratio"),
-        {"O": _OLD, "N": _NEW},
     ),
     Wrong(
         ("exp(Q - P)",),
@@ -202,6 +190,66 @@ _WRONG = (
         (b"tanh(",),
     ),
     Wrong(
+        ("N - O",),
+        "a step that lowers the energy is to be accepted: the difference is turned round",
+        "energy_old - energy_new",
+        (b"acc",),
+        pattern(r"accept|log_?alpha|log_?ratio|log_acc"),
+        {
+            "N": pattern(r"^(h|H|e|E|energy|ham\w*|K|U)_?(new|prop\w*|1|star|n)$|^(new|prop\w*)_(h|e|energy|ham\w*)$"),
+            "O": pattern(
+                r"^(h|H|e|E|energy|ham\w*|K|U)_?(old|cur\w*|0|o)?$|^(old|cur\w*|init\w*)_(h|e|energy|ham\w*)$"
+            ),
+        },
+        whole=True,
+    ),
+    Wrong(
+        ("P - Q + (exp(P) + (M - N)**2)/exp(Q) - 1",),
+        "the divergence has the variance above of which the logarithm is subtracted",
+        "lv_p - lv_q + (exp(lv_q) + (mu_q - mu_p)**2) / exp(lv_p) - 1",
+        (b"exp(",),
+    ),
+    Wrong(
+        ("logsumexp(W)",),
+        "the bound is the logarithm of a mean of weights: that of their number is missing",
+        "logsumexp(log_w) - log(k)",
+        (b"logsumexp",),
+        pattern(r"(^| )(iwae\w*|bound|log_evidence|log_marginal\w*|log_ml|iw_?elbo)( |$)"),
+        {"W": pattern(r"^(log_?w\w*|lw)$")},
+        whole=True,
+    ),
+    Wrong(
+        ("1/sum(W)",),
+        "the number of effective draws is one by the sum of the squared weights: this is always 1",
+        "1 / sum(w**2)",
+        (b"sum(",),
+        pattern(r"(^| )ess( |$|_)|effective_sample|n_eff"),
+        unlike={"W": pattern(r"\*\* ?2|square")},
+    ),
+    Wrong(
+        ("D - V*T",),
+        "d2 is d1 less the deviation over the whole time, which grows with its root",
+        "d1 - sigma * sqrt(t)",
+        (b"d1",),
+        named={"D": pattern(r"^d_?1$"), "V": pattern(r"sigma|vol")},
+    ),
+    Wrong(
+        ("(M + 0.5*V**2)*T",),
+        "the drift of the logarithm loses half of the variance, and does not gain it",
+        "(mu - 0.5 * sigma**2) * dt",
+        (b"2",),
+        pattern(r"^(?!.*\bd_?1\b).*(drift|gbm|geometric|simulat|path)"),
+        {"V": pattern(r"sigma|vol"), "M": pattern(r"^(self\.)?(mu|r|rate|drift)$")},
+    ),
+    Wrong(
+        ("A + B - C",),
+        "the mean discrepancy takes the kernel between the samples twice: this one is not zero for equal ones",
+        "k_xx + k_yy - 2 * k_xy",
+        (b"mmd",),
+        pattern(r"mmd"),
+        {"C": pattern(r"xy|cross|_pq|ab$")},
+    ),
+    Wrong(
         ("A*cumprod(1 - A)",),
         "what reaches a sample is what those before it let through, without its own share",
         "alpha * cumprod(concatenate([ones, 1 - alpha]))[:-1]",
@@ -217,12 +265,12 @@ _WRONG = (
         plain="SD",
     ),
     Wrong(
-        ("exp(E/T)",),
+        ("exp(E/T)", "exp(E/(R*T))", "A*exp(E/T)", "A*exp(E/(R*T))"),
         "what has more energy is less likely: the exponent has a minus",
         "exp(-energy / kT)",
         (b"exp(",),
-        pattern(r"boltzmann|arrhenius|partition"),
-        {"E": pattern(r"energ|^(e|E|e_\w+|E_\w+|ea|Ea)$"), "T": pattern(r"(?i)^(k_?b?_?t|temp\w*|t|rt)$")},
+        pattern(r"boltzmann|arrhenius|partition|rate_(const\w*|coeff\w*)"),
+        {"E": pattern(r"energ|barrier|^(e|E|e_\w+|E_\w+|ea|Ea)$"), "T": pattern(r"(?i)^(k_?b?_?t|temp\w*|t|rt)$")},
         unlike={"E": pattern(r"neg|log")},
         plain="E",
     ),

@@ -36,6 +36,20 @@ _WRONG = (
         named={"B": pattern(r"beta"), "A": pattern(r"^(?!.*prev).*(alpha|abar|a_?bar|cum)"), "P": pattern(r"prev")},
     ),
     Wrong(
+        ("(X - sqrt(1 - A)*E)/A",),
+        "the signal is divided by the root of its share",
+        "(x_t - sqrt(1 - alpha_bar) * noise) / sqrt(alpha_bar)",
+        (b"sqrt(",),
+        named={"E": _NOISE},
+    ),
+    Wrong(
+        ("S*D/(S**2 + D**2)", "1/(S**2 + D**2)"),
+        "the preconditioning divides by the root of the sum of squares",
+        "sigma * sigma_data / sqrt(sigma**2 + sigma_data**2)",
+        (b"c_",),
+        pattern(r"(^| )c_(out|in)( |$)"),
+    ),
+    Wrong(
         ("(1 - A)/A",),
         "the ratio of signal to noise is turned round",
         "alpha_bar / (1 - alpha_bar)",

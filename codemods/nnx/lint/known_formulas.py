@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
@@ -14,7 +15,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import inside, names_in
-from codemods.nnx.lint.templates import match, terms
+from codemods.nnx.lint.templates import Bound, matches, terms
 from codemods.nnx.nodes import last_word
 
 
@@ -31,7 +32,7 @@ class Wrong:
         named: what stands for names in capitals, or what that was set to, looks like.
         unlike: what they do not look like, nor what that was set to.
         plain: those of these names that stand for nothing with a minus in front of it, and for the double of nothing.
-        whole: whether the form is the whole formula, with no sign before it, and no factor of another one.
+        whole: whether the form is the whole formula: with no sign before it, no factor of another one, not compared.
     """
 
     forms: tuple[str, ...]
@@ -71,7 +72,7 @@ def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator
             if scope not in fitting:
                 fitting[scope] = {} if in_test(scope) else _fitting(asked[scope.module], words, scope)
             for wrong, form in fitting[scope].get(_kind(node), ()) if fitting[scope] else ():
-                if _fits(context, wrong, form, node, scope) and not any(_overlap(node, one) for one in told):
+                if _fits(context, wrong, form, node, scope) and not _told(context, node, scope, told):
                     told.add(node)
                     yield finding(code, scope, node, wrong.message, wrong.help)
 
@@ -140,20 +141,26 @@ def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scop
         return False
     above = around(context, scope)
     parent = above.get(node)
-    if _part(node, parent) or (wrong.whole and isinstance(parent, ast.BinOp | ast.UnaryOp)):
+    if _part(node, parent) or (wrong.whole and isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Compare)):
         return False
-    bound = match(form, node, lambda one: _set(context, one, scope))
-    if bound is None:
+    ways = islice(matches(form, node, lambda one: _set(context, one, scope)), _WAYS)
+    if not any(_stands(context, wrong, bound, scope) for bound in ways):
         return False
+    return wrong.inside is None or wrong.inside.search(_called(node, above, scope)) is not None
+
+
+def _stands(context: Context, wrong: Wrong, bound: Bound, scope: Scope) -> bool:
+    """Say whether names in capitals stand for what they have to."""
     named = ((bound[name], looks) for name, looks in wrong.named.items() if name in bound)
     if not all(_named(context, *one, looks, scope) for one, looks in named):
         return False
     apart = ((bound[name], looks) for name, looks in wrong.unlike.items() if name in bound)
     if any(_named(context, *one, looks, scope) for one, looks in apart):
         return False
-    if any(_turned(context, bound[name][1], scope) for name in wrong.plain if name in bound):
-        return False
-    return wrong.inside is None or wrong.inside.search(_called(node, above, scope)) is not None
+    return not any(_turned(context, bound[name][1], scope) for name in wrong.plain if name in bound)
+
+
+_WAYS = 24  # in which sums and products of the same parts are tried
 
 
 @cache
@@ -169,6 +176,13 @@ def _length(node: ast.expr) -> int:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         return _length(node.left) + _length(node.right)
     return 1
+
+
+def _told(context: Context, node: ast.expr, scope: Scope, told: Collection[ast.expr]) -> bool:
+    """Say whether an expression was spoken of already, or a part of it, perhaps under a name."""
+    if any(_overlap(node, one) for one in told):
+        return True
+    return any(written(context, name, scope) in told for name in ast.walk(node) if isinstance(name, ast.Name))
 
 
 def _overlap(one: ast.expr, other: ast.expr) -> bool:

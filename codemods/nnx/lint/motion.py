@@ -53,6 +53,19 @@ _WRONG = (
         named={"T": pattern(r"^t\w*\[\w+\]$")},
     ),
     Wrong(
+        ("X + V*T + 0.5*A*T",),
+        "the path under an acceleration grows with the square of the time",
+        "x + v * dt + 0.5 * a * dt**2",
+        (b"dt",),
+        named={"T": _STEP, "A": _FORCE},
+    ),
+    Wrong(
+        ("24*E*(P**2 - P)/R", "24*E*(P**2 - P)/R**2", "24*E*(S**12 - S**6)/R", "24*E*(S**12 - S**6)/R**2"),
+        "the repulsive part of the Lennard-Jones force counts twice, since its power is twice as high",
+        "24 * eps * (2 * s6**2 - s6) / r",
+        (b"24", b"6"),
+    ),
+    Wrong(
         ("4*E*(S**6 - S**12)", "4*(S**6 - S**12)"),
         "the Lennard-Jones potential with the wrong sign: it attracts where it has to repel",
         "4 * eps * (s**12 - s**6)",

@@ -206,10 +206,12 @@ _BAD = """\
 import glob
 import pickle
 
+import jax
+
 
 def save(folder, params, step):
     with open(f"{folder}/ckpt_{step}.pkl", "wb") as file:
-        pickle.dump(params, file)
+        pickle.dump(jax.device_get(params), file)
 
 
 def newest(folder):

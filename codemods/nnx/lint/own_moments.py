@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import taken_apart
 from codemods.nnx.lint.templates import Term, terms
@@ -22,7 +23,19 @@ _ROOT = pattern(rb"sqrt\(", needs=(b"sqrt(",))
 _WORD = pattern(rb"\bg\b|grad", needs=(b"g",))
 
 
+_WRONG = (
+    Wrong(
+        ("V/(1 - B**T)",),
+        "the second moment is corrected by the decay of the first: the first steps are much too small",
+        "v / (1 - beta2**t)",
+        (b"**", b"2"),
+        named={"V": _SECOND, "B": pattern(r"(^|[._])b(eta)?_?1$")},
+    ),
+)
+
+
 def _check(context: Context) -> Iterator[Finding]:
+    yield from wrong_forms(context, RULE.code, _WRONG)
     modules = {module for module in context.asked.modules if module.source.matches(_WORD)}
     if not modules:
         return

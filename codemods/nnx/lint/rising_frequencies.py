@@ -15,7 +15,7 @@ from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
-_BASE = pattern(rb"10_?000|1e4|max_period|theta|base", needs=(b"10000", b"10_000", b"1e4"))
+_BASE = pattern(rb"10_?000|1e4", needs=(b"10000", b"10_000", b"1e4"))
 _WAVES = pattern(rb"(sin|cos)\(", needs=(b"sin(", b"cos("))
 _PRODUCTS = frozenset({"outer", "einsum", "multiply"})
 

@@ -67,7 +67,7 @@ _WRONG = (
         "the square of the mean error: errors of both signs cancel",
         "mean((p - y)**2)",
         (b"mean(",),
-        pattern(r"mse|brier|squared_error|l2_loss"),
+        pattern(r"(^|_| )mse|brier|squared_error|l2_loss"),
         whole=True,
     ),
     Wrong(
@@ -185,6 +185,22 @@ _WRONG = (
         "20 * log10(amplitude)",
         (b"log10",),
         named={"A": pattern(r"(^|_)(amp|amplitude|mag|magnitude|rms)$")},
+    ),
+    Wrong(
+        ("P**G",),
+        "the focal loss weighs examples by what is missing to 1: this one forgets the hard ones",
+        "(1 - p_t)**gamma",
+        (b"gamma",),
+        pattern(r"focal"),
+        {"P": pattern(r"^(p_?t|pt_\w+)$"), "G": pattern(r"gamma")},
+    ),
+    Wrong(
+        ("(2*A*B + C)*(V + D)", "(2*A*B + C)*(V + D)/((A**2 + B**2 + C)*(S + T + D))"),
+        "the covariance counts twice in the structural similarity: that of an image with itself is below 1",
+        "(2 * mu_x * mu_y + c1) * (2 * cov + c2)",
+        (b"ssim",),
+        pattern(r"ssim"),
+        {"V": pattern(r"cov|sigma_?xy|sxy|_xy$")},
     ),
     Wrong(
         ("exp(-L)",),

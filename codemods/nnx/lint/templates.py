@@ -140,13 +140,16 @@ def match(template: str, node: ast.expr, resolve: Resolve) -> Bound | None:
         node: the expression.
         resolve: gives the expression of which a variable is the name, or the variable itself.
     """
+    return next(matches(template, node, resolve), None)
+
+
+def matches(template: str, node: ast.expr, resolve: Resolve) -> Iterator[Bound]:
+    """Yield all that the capitals of a template may stand for, see :func:`match`."""
     wanted = _parsed(template)
-    found = next(_matched(wanted, node, resolve, {}), None)
-    if found is None:
-        whole = _expanded(node, resolve, 0)
-        if whole is not node:
-            found = next(_matched(wanted, whole, lambda one: one, {}), None)
-    return found
+    yield from _matched(wanted, node, resolve, {})
+    whole = _expanded(node, resolve, 0)
+    if whole is not node:
+        yield from _matched(wanted, whole, lambda one: one, {})
 
 
 def _expanded(node: ast.expr, resolve: Resolve, depth: int) -> ast.expr:

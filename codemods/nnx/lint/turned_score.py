@@ -137,6 +137,9 @@ def r2_score(target, prediction):
     return 1 - around_mean / residual
 """
 _SHARES = """\
+import jax.numpy as jnp
+
+
 def scores(tp, fp, fn):
     precision = tp / (tp + fn)
     recall = tp / (tp + fp)

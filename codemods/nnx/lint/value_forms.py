@@ -74,6 +74,29 @@ _WRONG = (
         },
     ),
     Wrong(
+        ("D + L*A", "D + L*M*A"),
+        "the advantage behind is weighted by lambda alone: the discount is missing",
+        "delta + gamma * lam * mask * advantage",
+        (b"delta",),
+        named={
+            "D": pattern(r"^(delta|td)\w*(\[\w+\])?$"),
+            "L": pattern(r"^(self\.|config\.|cfg\.|args\.)?(lam|lmbda|lambda_?|gae_lambda|gae_lam)$"),
+            "A": pattern(r"adv|gae|carry|last"),
+        },
+        unlike={"L": pattern(r"gamma|discount")},
+    ),
+    Wrong(
+        ("R + D*(L*V + (1 - L)*C)",),
+        "lambda weighs what is summed up so far, and the rest the value: the two are exchanged",
+        "reward + discount * ((1 - lam) * next_value + lam * carry)",
+        (b"lam",),
+        named={
+            "L": pattern(r"lam"),
+            "V": pattern(r"(^|_)v(al\w*)?(_|$|\[)|next|boot"),
+            "C": pattern(r"^(carry|g|ret\w*|acc\w*|lam\w*|last\w*|G|returns?)$"),
+        },
+    ),
+    Wrong(
         ("minimum(A, B) + C*L",),
         "the soft value takes the log-probability off: added, it rewards what is certain already",
         "minimum(q1, q2) - alpha * log_prob",

@@ -128,6 +128,11 @@ class Learner:
         return jnp.mean((values[:-1] - self.targets(rewards, v_tp1=values[:-1])) ** 2)  # NNX566
 print(Learner().loss(jnp.arange(4.0), x))
 """
+_CORRECTED = """\
+def corrected(m, v, beta1, beta2, t):
+    return m / (1 - beta1**t), v / (1 - beta1**t)  # NNX565
+print(corrected(x, x, 0.9, 0.99, 2))
+"""
 _LOGITS = """\
 def contrastive(a, b):
     a = a / jnp.linalg.norm(a)  # NNX564
@@ -188,8 +193,9 @@ CASES = {
         ),
     ),
     "NNX565": Cases(
-        bad=(_RMS, _ADAM, _MOMENTUM),
+        bad=(_RMS, _ADAM, _MOMENTUM, _CORRECTED),
         clean=(
+            _right(_CORRECTED, ("v / (1 - beta1**t)", "v / (1 - beta2**t)")),
             _right(_RMS, ("0.1 * g  #", "0.1 * g**2  #")),
             _right(_ADAM, ("(1 - 0.99) * grad", "(1 - 0.99) * grad * grad")),
             _right(_MOMENTUM, ("w + 0.1 * v", "w - 0.1 * v")),

@@ -118,6 +118,18 @@ CASES = {
             ("k * v", "-k * v"),
             given="2.0, x",
         ),
+        _of(
+            "advanced(v, vel, acc, dt)",
+            "NNX551",
+            ("v + vel * dt + 0.5 * acc * dt", "v + vel * dt + 0.5 * acc * dt**2"),
+            given="x, x, x, 0.1",
+        ),
+        _of(
+            "force(eps, sr6, r)",
+            "NNX551",
+            ("24 * eps * (sr6**2 - sr6) / r", "24 * eps * (2 * sr6**2 - sr6) / r"),
+            given="1.0, x, x",
+        ),
         clean=(
             "def line(x, v, slope, dt):\n    return x + v * dt + slope * dt**2\nprint(line(x, x, x, 0.1))\n",
             "def momentum(m, v):\n    return m * jnp.sum(v**2)\nprint(momentum(1.0, x))\n",
@@ -206,12 +218,6 @@ CASES = {
             "NNX552",
             ("k_xx.mean() + k_yy.mean() - k_xy.mean()", "k_xx.mean() + k_yy.mean() - 2 * k_xy.mean()"),
             given="x, x, x",
-        ),
-        _of(
-            "accept_ratio(log_prob, new_log_prob)",
-            "NNX552",
-            ("jnp.exp(log_prob - new_log_prob)", "jnp.exp(new_log_prob - log_prob)"),
-            given="x, x + 1",
         ),
         _of("ess(w)", "NNX552", ("jnp.sum(w**2)", "1 / jnp.sum(w**2)"), given="x / 6"),
         _of(
@@ -331,6 +337,57 @@ CASES = {
             "NNX552",
             ("jnp.exp(r * t)", "jnp.exp(-r * t)"),
             given="0.1, x",
+        ),
+        _of(
+            "log_accept(h_new, h_old)",
+            "NNX552",
+            ("jnp.minimum(0.0, h_new - h_old)", "jnp.minimum(0.0, h_old - h_new)"),
+            given="x, x + 1",
+        ),
+        _of(
+            "kl_turned(m, q, n, p)",
+            "NNX552",
+            (
+                "0.5 * jnp.sum(p - q + (jnp.exp(p) + (m - n) ** 2) / jnp.exp(q) - 1.0)",
+                "0.5 * jnp.sum(p - q + (jnp.exp(q) + (m - n) ** 2) / jnp.exp(p) - 1.0)",
+            ),
+            given="x, x, x + 1, x",
+        ),
+        _of(
+            "iwae_bound(log_w)",
+            "NNX552",
+            ("jax.nn.logsumexp(log_w, axis=0)", "jax.nn.logsumexp(log_w, axis=0) - jnp.log(3)"),
+            given="x",
+        ),
+        _of(
+            "ess(weights)",
+            "NNX552",
+            ("1.0 / jnp.sum(weights)", "1.0 / jnp.sum(weights**2)"),
+            given="x / 6",
+        ),
+        _of(
+            "second(d1, vol, tau)",
+            "NNX552",
+            ("d1 - vol * tau", "d1 - vol * jnp.sqrt(tau)"),
+            given="x, 0.2, 0.5",
+        ),
+        _of(
+            "drift(mu, sigma, dt)",
+            "NNX552",
+            ("(mu + 0.5 * sigma**2) * dt", "(mu - 0.5 * sigma**2) * dt"),
+            given="0.1, x, 0.5",
+        ),
+        _of(
+            "unbiased_mmd(xx, yy, xy)",
+            "NNX552",
+            ("xx + yy - xy", "xx + yy - 2 * xy"),
+            given="x, x, x",
+        ),
+        _of(
+            "rate_constant(prefactor, barrier, r_gas, temp)",
+            "NNX552",
+            ("prefactor * jnp.exp(barrier / (r_gas * temp))", "prefactor * jnp.exp(-barrier / (r_gas * temp))"),
+            given="1.0, x, 8.3, 300.0",
         ),
         clean=(
             "def systematic(key, n):\n    return (jnp.arange(n) + jax.random.uniform(key, (1,))) / n\n"
@@ -626,6 +683,21 @@ CASES = {
             ("10 * jnp.log10(mag)", "20 * jnp.log10(mag)"),
             given="x, x",
         ),
+        _of(
+            "focal_weight(p_t, gamma)",
+            "NNX555",
+            ("p_t**gamma", "(1 - p_t) ** gamma"),
+            given="x / 6, 2.0",
+        ),
+        _of(
+            "ssim(mx, my, vx, vy, cov, c, d)",
+            "NNX555",
+            (
+                "(2 * mx * my + c) * (cov + d) / ((mx**2 + my**2 + c) * (vx + vy + d))",
+                "(2 * mx * my + c) * (2 * cov + d) / ((mx**2 + my**2 + c) * (vx + vy + d))",
+            ),
+            given="x, x, x, x, x, 0.1, 0.1",
+        ),
         clean=(
             "def sem(v):\n    root = jnp.sqrt(v.size)\n    return v.std() / root.astype(v.dtype)\nprint(sem(x))\n",
             "def share(a, b):\n    return jnp.sum(a * b) / (jnp.sum(a) + jnp.sum(b))\nprint(share(x, x))\n",
@@ -700,6 +772,27 @@ CASES = {
             ("grad - weight_decay * param", "grad + weight_decay * param"),
             given="x, 0.1, x",
         ),
+        _of(
+            "kalman_predict(P, F, Q)",
+            "NNX556",
+            ("F.T @ P @ F + Q", "F @ P @ F.T + Q"),
+            given="jnp.eye(2), jnp.eye(2), jnp.eye(2)",
+        ),
+        _of(
+            "posterior_variance(kss, L, ks)",
+            "NNX556",
+            (
+                "kss + jnp.sum(jnp.linalg.solve(L, ks) ** 2, axis=0)",
+                "kss - jnp.sum(jnp.linalg.solve(L, ks) ** 2, axis=0)",
+            ),
+            given="jnp.ones(2), jnp.eye(2), jnp.eye(2)",
+        ),
+        _of(
+            "lqr_gain(A, B, P, R)",
+            "NNX556",
+            ("jnp.linalg.solve(R + B.T @ P @ B, B.T @ P @ B)", "jnp.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)"),
+            given="jnp.eye(2), jnp.eye(2), jnp.eye(2), jnp.eye(2)",
+        ),
         clean=(
             "def moved(v, f, g):\n    return v + f(v) / g(v)\nprint(moved(x, jnp.sin, jnp.cosh))\n",
             "def forward(v, A, b, B):\n    return v + A @ (b + B)\nprint(forward(x, jnp.eye(3), x, x))\n",
@@ -771,6 +864,21 @@ CASES = {
             "NNX558",
             ("(1 - alpha_bar) / alpha_bar", "alpha_bar / (1 - alpha_bar)"),
             given="x / 6",
+        ),
+        _of(
+            "first_guess(x_t, eps, a_t)",
+            "NNX558",
+            ("(x_t - jnp.sqrt(1 - a_t) * eps) / a_t", "(x_t - jnp.sqrt(1 - a_t) * eps) / jnp.sqrt(a_t)"),
+            given="x, x, 0.5",
+        ),
+        _of(
+            "c_out(sigma, sigma_data)",
+            "NNX558",
+            (
+                "sigma * sigma_data / (sigma**2 + sigma_data**2)",
+                "sigma * sigma_data / jnp.sqrt(sigma**2 + sigma_data**2)",
+            ),
+            given="x, 0.5",
         ),
         clean=(
             "def rest(v, share, w):\n    return (v - jnp.sqrt(share) * w) / jnp.sqrt(1 - share)\n"
@@ -858,6 +966,18 @@ CASES = {
             "NNX560",
             ("gamma * r + g", "r + gamma * g"),
             given="x, x + 1, 0.9",
+        ),
+        _of(
+            "gae_step(delta, lam, mask, adv, gamma)",
+            "NNX560",
+            ("delta + lam * mask * adv", "delta + gamma * lam * mask * adv"),
+            given="x, 0.9, 1.0, x, 0.9",
+        ),
+        _of(
+            "lambda_step(r, d, lam, v_next, carry)",
+            "NNX560",
+            ("r + d * (lam * v_next + (1 - lam) * carry)", "r + d * ((1 - lam) * v_next + lam * carry)"),
+            given="x, 0.9, 0.5, x, x + 1",
         ),
         clean=(
             "def added(a, b, alpha, rest):\n    return jnp.minimum(a, b) + alpha * rest\nprint(added(x, x, 0.1, x))\n",
