@@ -32,8 +32,18 @@ _WRONG = (
         "x.T @ x + lam * eye(d)",
         (b"eye",),
         named={
-            "A": pattern(r"\.T @|\.T\)? @|^(K|gram|hess\w*|jtj|K_\w+|kernel\w*)$"),
+            "A": pattern(r"\.T @|\.T\)? @|^(gram\w*|jtj)$"),
             "L": pattern(r"^(self\.)?(lam|lambda_?|alpha|reg\w*|ridge|damp\w*|noise\w*|jitter|l2|mu)$"),
+        },
+    ),
+    Wrong(
+        ("A - L*eye(N)", "A - L**2*eye(N)"),
+        "the noise of the observations is subtracted from the covariance, to which it adds",
+        "K + noise**2 * eye(n)",
+        (b"eye",),
+        named={
+            "A": pattern(r"^(K|K_\w+|kernel\w*|cov\w*|gram\w*)$|kernel\("),
+            "L": pattern(r"noise|jitter|nugget"),
         },
     ),
     Wrong(

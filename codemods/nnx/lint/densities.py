@@ -111,7 +111,7 @@ _WRONG = (
         "the noise of Langevin is that of twice the step: sqrt(2 * step), or half of the score",
         "x + step * score(x) + sqrt(2 * step) * noise",
         (b"sqrt(",),
-        pattern(r"langevin|(^|_| )(ula|mala|sgld|ld)(_| |$)|anneal|corrector|sampl"),
+        pattern(r"langevin|(^|_| )(ula|mala|sgld|ld)(_| |$)"),
         named={
             "S": pattern(r"score|grad|dlog|drift|force"),
             "G": pattern(r"^(score|grad|g|drift|dlogp|s)(_\w+)?$"),
@@ -224,7 +224,7 @@ _WRONG = (
         "1 / sum(w**2)",
         (b"sum(",),
         pattern(r"(^| )ess( |$|_)|effective_sample|n_eff"),
-        unlike={"W": pattern(r"\*\* ?2|square")},
+        unlike={"W": pattern(r"\*\* ?2|square|power|\b(\w+) \* \1\b|w2|sq")},
     ),
     Wrong(
         ("D - V*T",),
@@ -232,6 +232,7 @@ _WRONG = (
         "d1 - sigma * sqrt(t)",
         (b"d1",),
         named={"D": pattern(r"^d_?1$"), "V": pattern(r"sigma|vol")},
+        unlike={"T": pattern(r"sqrt|root|power|pow\(|\*\*"), "V": pattern(r"sqrt|root|\*\*")},
     ),
     Wrong(
         ("(M + 0.5*V**2)*T",),
@@ -240,6 +241,7 @@ _WRONG = (
         (b"2",),
         pattern(r"^(?!.*\bd_?1\b).*(drift|gbm|geometric|simulat|path)"),
         {"V": pattern(r"sigma|vol"), "M": pattern(r"^(self\.)?(mu|r|rate|drift)$")},
+        whole=True,
     ),
     Wrong(
         ("A + B - C",),

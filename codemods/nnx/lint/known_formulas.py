@@ -143,21 +143,26 @@ def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scop
     parent = above.get(node)
     if _part(node, parent) or (wrong.whole and isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Compare)):
         return False
-    ways = islice(matches(form, node, lambda one: _set(context, one, scope)), _WAYS)
-    if not any(_stands(context, wrong, bound, scope) for bound in ways):
+    ways = list(islice(matches(form, node, lambda one: _set(context, one, scope)), _WAYS))
+    if any(_is_apart(context, wrong, bound, scope) for bound in ways):
+        return False  # sums and products of the same parts may stand for the right form as well
+    if not any(_is_named(context, wrong, bound, scope) for bound in ways):
         return False
     return wrong.inside is None or wrong.inside.search(_called(node, above, scope)) is not None
 
 
-def _stands(context: Context, wrong: Wrong, bound: Bound, scope: Scope) -> bool:
+def _is_named(context: Context, wrong: Wrong, bound: Bound, scope: Scope) -> bool:
     """Say whether names in capitals stand for what they have to."""
     named = ((bound[name], looks) for name, looks in wrong.named.items() if name in bound)
-    if not all(_named(context, *one, looks, scope) for one, looks in named):
-        return False
+    return all(_named(context, *one, looks, scope) for one, looks in named)
+
+
+def _is_apart(context: Context, wrong: Wrong, bound: Bound, scope: Scope) -> bool:
+    """Say whether a name in capitals stands for what it must not."""
     apart = ((bound[name], looks) for name, looks in wrong.unlike.items() if name in bound)
     if any(_named(context, *one, looks, scope) for one, looks in apart):
-        return False
-    return not any(_turned(context, bound[name][1], scope) for name in wrong.plain if name in bound)
+        return True
+    return any(_turned(context, bound[name][1], scope) for name in wrong.plain if name in bound)
 
 
 _WAYS = 24  # in which sums and products of the same parts are tried

@@ -83,7 +83,7 @@ _WRONG = (
             "L": pattern(r"^(self\.|config\.|cfg\.|args\.)?(lam|lmbda|lambda_?|gae_lambda|gae_lam)$"),
             "A": pattern(r"adv|gae|carry|last"),
         },
-        unlike={"L": pattern(r"gamma|discount")},
+        unlike={"L": pattern(r"gamma|discount"), "M": pattern(r"gamma|discount|(^|[._])g$")},
     ),
     Wrong(
         ("R + D*(L*V + (1 - L)*C)",),
