@@ -137,11 +137,11 @@ _POWERS = frozenset({"sqrt", "square"})  # which are written in several ways
 
 def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is one of the wrong forms."""
-    if _kind(node) == "sum" and _length(node) < _terms(form):
-        return False
     above = around(context, scope)
     parent = above.get(node)
     if _part(node, parent) or (wrong.whole and isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Compare)):
+        return False
+    if _kind(node) == "sum" and _length(node) < _terms(form):
         return False
     ways = list(islice(matches(form, node, lambda one: _set(context, one, scope)), _WAYS))
     if any(_is_apart(context, wrong, bound, scope) for bound in ways):
