@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, resolved, written
@@ -21,7 +21,7 @@ _RATE = pattern(r"(^|_)(eps|epsilon|exploration\w*|explore\w*)(_|$)|epsilon")
 _DRAWS = frozenset({"uniform", "random", "rand"})
 _EPSILON = pattern(rb"eps|explor", needs=(b"eps", b"explor"))
 _ARGMAX = pattern(rb"argmax", needs=(b"argmax",))
-_CHOOSING = {"where": (1, 2), "select": (1, 2), "cond": (1, 2)}
+_CHOOSING = frozenset({"where", "select", "cond"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -61,10 +61,9 @@ def _choices(context: Context) -> Iterator[tuple[Scope, ast.expr, list[ast.AST],
             if isinstance(body, list) and branch in body:
                 yield scope, branch.test, [*branch.body], [*body[body.index(branch) + 1 :]]
     for event in context.bodies.named(*_CHOOSING):
-        places = _CHOOSING[last_word(event.node.func)]
         if event.scope.module in context.asked and len(event.node.args) > 2:
-            yes, no = (event.node.args[place] for place in places)
-            yield event.scope, event.node.args[0], [yes], [no]
+            test, yes, no = event.node.args[:3]
+            yield event.scope, test, [yes], [no]
 
 
 def _draw_is_small(context: Context, test: ast.expr, scope: Scope) -> bool | None:
@@ -102,12 +101,8 @@ def _text(context: Context, way: list[ast.AST], scope: Scope) -> str:
                     texts.append(ast.unparse(made))
         found = resolved(context, node, scope) if isinstance(node, ast.Name) else None
         if found is not None and isinstance(found.value, Function):
-            texts.append(_body(found.value.facts))
+            texts.append(ast.unparse(found.value.facts.node))
     return "\n".join(texts)
-
-
-def _body(function: FunctionFacts) -> str:
-    return ast.unparse(function.node)
 
 
 def _is(text: str, one: re.Pattern[str], other: re.Pattern[str]) -> bool:

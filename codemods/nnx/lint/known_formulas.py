@@ -15,7 +15,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import inside, names_in
-from codemods.nnx.lint.templates import Bound, matches, terms
+from codemods.nnx.lint.templates import Bound, matches, parsed, terms
 from codemods.nnx.nodes import last_word
 
 
@@ -63,7 +63,7 @@ def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator
                 asked[module] = here
     if not asked:
         return
-    words, fitting = context.shared(_words), dict[Scope, Mapping[str, Sequence[tuple[Wrong, str]]]]()
+    words, fitting = context.shared(_Words), dict[Scope, Mapping[str, Sequence[tuple[Wrong, str]]]]()
     told: set[ast.expr] = set()
     for kind in (ast.BinOp, ast.Call):
         for scope, node in each(context, kind):
@@ -78,11 +78,12 @@ def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator
 
 
 class _Words:
-    """The functions that bodies call, the operations that they do, and the names of what they set."""
+    """The functions that bodies call, the operations that they do, and the names around them and in them."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._known: dict[Scope, frozenset[str]] = {}
+        self._names: dict[Scope, tuple[str, ...]] = {}
 
     def of(self, scope: Scope) -> frozenset[str]:
         """Return the words of a body."""
@@ -96,13 +97,13 @@ class _Words:
             self._known[scope] = frozenset(found)
         return self._known[scope]
 
-    def named(self, scope: Scope) -> str:
-        """Return the names of the functions around a body, and of everything that it sets."""
-        return " ".join((*_functions(scope), *self._context.bodies.names(scope))).lower()
-
-
-def _words(context: Context) -> _Words:
-    return _Words(context)
+    def named(self, scope: Scope) -> tuple[str, ...]:
+        """Return the names of the functions around a body with those of all its variables, and each function alone."""
+        if scope not in self._names:
+            functions = _functions(scope)
+            every = " ".join((*functions, *self._context.bodies.names(scope))).lower()
+            self._names[scope] = every, *functions
+        return self._names[scope]
 
 
 def _fitting(known: Sequence[Wrong], words: _Words, scope: Scope) -> Mapping[str, Sequence[tuple[Wrong, str]]]:
@@ -111,7 +112,7 @@ def _fitting(known: Sequence[Wrong], words: _Words, scope: Scope) -> Mapping[str
     here = words.of(scope)
     for wrong in known:
         forms = [form for form in wrong.forms if _needs(form)[1] <= here]
-        if forms and (wrong.inside is None or any(map(wrong.inside.search, (words.named(scope), *_functions(scope))))):
+        if forms and (wrong.inside is None or any(map(wrong.inside.search, words.named(scope)))):
             for form in forms:
                 found.setdefault(_needs(form)[0], []).append((wrong, form))
     return found
@@ -120,7 +121,7 @@ def _fitting(known: Sequence[Wrong], words: _Words, scope: Scope) -> Mapping[str
 @cache
 def _needs(form: str) -> tuple[str, frozenset[str]]:
     """Return the outermost operation of a form, and the functions and operations that it cannot be without."""
-    root = ast.parse(form, mode="eval").body
+    root = parsed(form)
     while isinstance(root, ast.UnaryOp):
         root = root.operand
     needed = set()
@@ -171,7 +172,7 @@ _WAYS = 24  # in which sums and products of the same parts are tried
 @cache
 def _terms(form: str) -> int:
     """Return how many terms a form has."""
-    return len(terms(ast.parse(form, mode="eval").body))
+    return len(terms(parsed(form)))
 
 
 def _length(node: ast.expr) -> int:

@@ -44,8 +44,10 @@ def _check(context: Context) -> Iterator[Finding]:
         if scope.module not in modules or scope.function is None or len(node.targets) != 1 or in_test(scope):
             continue
         for target, value in taken_apart(node.targets[0], node.value):
-            weight = _average(target, value)
-            if weight is None or not isinstance(target, ast.Name):
+            if not isinstance(target, ast.Name):
+                continue
+            weight = _average(target.id, value)
+            if weight is None:
                 continue
             averages.setdefault(scope, {})[target.id] = weight
             if scope.module.source.matches(_ROOT) and _rooted(context, scope, target.id):
@@ -58,15 +60,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
     for scope, step in each(context, ast.BinOp):
         if scope in averages and isinstance(step.op, ast.Add):
-            yield from _steps(context, scope, step, averages[scope])
+            yield from _steps(scope, step, averages[scope])
 
 
-def _average(target: ast.expr, value: ast.expr) -> float | None:
+def _average(name: str, value: ast.expr) -> float | None:
     """Return the sign of the gradient in ``v = beta * v + (1 - beta) * g``; None for anything else."""
-    if not isinstance(target, ast.Name) or not isinstance(value, ast.BinOp):
+    if not isinstance(value, ast.BinOp):
         return None
     parts = terms(value)
-    old = [one for one in parts if _has(one, target.id)]
+    old = [one for one in parts if _has(one, name)]
     new = [one for one in parts if one not in old]
     if len(parts) != 2 or len(old) != 1:
         return None
@@ -107,7 +109,7 @@ def _set(context: Context, name: ast.Name, scope: Scope) -> ast.expr:
     return name
 
 
-def _steps(context: Context, scope: Scope, node: ast.BinOp, averages: dict[str, float]) -> Iterator[Finding]:
+def _steps(scope: Scope, node: ast.BinOp, averages: dict[str, float]) -> Iterator[Finding]:
     """Yield steps that add the average of the gradients to the weights."""
     parts = terms(node)
     if len(parts) != 2:
@@ -117,10 +119,8 @@ def _steps(context: Context, scope: Scope, node: ast.BinOp, averages: dict[str, 
     if len(weights) != 1 or weights[0].number != 1 or len(moved[0].factors) > _FACTORS:
         return
     for name, weight in averages.items():
-        if _has(moved[0], name) and moved[0].number * weight > 0 and weights[0].number > 0:
+        if _has(moved[0], name) and moved[0].number * weight > 0:
             if isinstance(weights[0].factors[0].node, ast.Name) and weights[0].factors[0].node.id == name:
-                continue
-            if not any(_GRADIENT.search(last_word(n)) for n in _written_in(context, scope, name)):
                 continue
             yield finding(
                 RULE.code,
@@ -129,12 +129,6 @@ def _steps(context: Context, scope: Scope, node: ast.BinOp, averages: dict[str, 
                 f"`{name}` is an average of the gradients: added to the weights, the loss rises",
                 f"subtract it: {ast.unparse(weights[0].factors[0].node)} - rate * {name}",
             )
-
-
-def _written_in(context: Context, scope: Scope, name: str) -> Iterator[ast.expr]:
-    for node in context.bodies.nodes(scope):
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-            yield from (n for n in ast.walk(node.value) if isinstance(n, ast.Name | ast.Attribute))
 
 
 _FACTORS = 3

@@ -145,7 +145,7 @@ def match(template: str, node: ast.expr, resolve: Resolve) -> Bound | None:
 
 def matches(template: str, node: ast.expr, resolve: Resolve) -> Iterator[Bound]:
     """Yield all that the capitals of a template may stand for, see :func:`match`."""
-    wanted = _parsed(template)
+    wanted = parsed(template)
     yield from _matched(wanted, node, resolve, {})
     whole = _expanded(node, resolve, 0)
     if whole is not node:
@@ -176,8 +176,15 @@ _DEPTH = 3
 
 
 @cache
-def _parsed(template: str) -> ast.expr:
+def parsed(template: str) -> ast.expr:
+    """Return the syntax of a template."""
     return ast.parse(template, mode="eval").body
+
+
+@cache
+def _wanted(part: ast.expr) -> list[Term]:
+    """Return the terms of a part of a template, of which there are few, and each is asked for again and again."""
+    return terms(part)
 
 
 def _matched(wanted: ast.expr, node: ast.expr, resolve: Resolve, bound: Bound) -> Iterator[Bound]:
@@ -190,7 +197,7 @@ def _matched(wanted: ast.expr, node: ast.expr, resolve: Resolve, bound: Bound) -
         elif known[0] == text:
             yield bound
         return
-    yield from _sums(terms(wanted), terms(node), resolve, bound)
+    yield from _sums(_wanted(wanted), terms(node), resolve, bound)
     if isinstance(node, ast.Name):
         made = resolve(node)
         if made is not node:
@@ -250,7 +257,7 @@ def _atoms(wanted: ast.expr, node: ast.expr, resolve: Resolve, bound: Bound) -> 
         return
     if isinstance(wanted, ast.BinOp | ast.UnaryOp):
         if isinstance(node, ast.BinOp | ast.UnaryOp):
-            yield from _sums(terms(wanted), terms(node), resolve, bound)
+            yield from _sums(_wanted(wanted), terms(node), resolve, bound)
         return
     if isinstance(wanted, ast.Attribute):
         if isinstance(node, ast.Attribute) and node.attr == wanted.attr:
