@@ -9,9 +9,9 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import constant, entry_word, operands, taken_apart
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.syntax import entry_word, operands, taken_apart
 from codemods.nnx.patterns import pattern
 
 _TP = pattern(r"^(n_?|num_?)?(tp|tps|true_pos\w*)(_\w+)?$")
@@ -19,23 +19,32 @@ _FP = pattern(r"^(n_?|num_?)?(fp|fps|false_pos\w*)(_\w+)?$")
 _FN = pattern(r"^(n_?|num_?)?(fn|fns|false_neg\w*)(_\w+)?$")
 _PRECISION = pattern(r"^(precision|prec|ppv)(_|$)")
 _RECALL = pattern(r"^(recall|sensitivity|tpr)(_|$)")
-_TOTAL = pattern(r"^ss_?t(ot(al)?)?$|^total_sum_of_squares$|^tss$")
-_REST = pattern(r"^ss_?r(es(id(ual)?)?)?$|^residual_sum_of_squares$|^rss$")
+_TOTAL = pattern(r"(?i)^(\w+\.)*(ss_?t(ot(al)?)?|total_sum_of_squares|tss)$")
+_REST = pattern(r"(?i)^(\w+\.)*(ss_?r(es(id(ual)?)?)?|residual_sum_of_squares|rss)$")
 _F1 = pattern(r"^f1(_|$)|^f_?score$|_f1$")
 
 
+_TURNED = "the sum of squares around the mean is divided by that of the residuals: a better fit scores lower"
+_RIGHT = "turn the quotient round: 1 - residuals / around_mean"
+_SUMS = ("sum", "mean", "nansum", "nanmean")
+_WRONG = (
+    Wrong(
+        tuple(
+            f"1 - {over}((Y - {mean}(Y))**2)/{under}((Y - P)**2)"
+            for over in _SUMS
+            for under in _SUMS
+            for mean in ("mean", "nanmean", "average")
+        ),
+        _TURNED,
+        _RIGHT,
+        (b"1",),
+    ),
+    Wrong(("1 - T/R",), _TURNED, _RIGHT, (b"1",), named={"T": _TOTAL, "R": _REST}),
+)
+
+
 def _check(context: Context) -> Iterator[Finding]:
-    for scope, node in each(context, ast.BinOp):
-        if isinstance(node.op, ast.Sub) and constant(node.left) == 1 and not in_test(scope):
-            share = written(context, node.right, scope)
-            if isinstance(share, ast.BinOp) and isinstance(share.op, ast.Div) and _turned(context, share, scope):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    "the sum of squares around the mean is divided by that of the residuals: a better fit scores lower",
-                    f"turn the quotient round: 1 - {ast.unparse(share.right)} / {ast.unparse(share.left)}",
-                )
+    yield from wrong_forms(context, RULE.code, _WRONG)
     for scope, assigned in each(context, ast.Assign):
         if len(assigned.targets) != 1 or in_test(scope):
             continue
@@ -46,46 +55,6 @@ def _check(context: Context) -> Iterator[Finding]:
             message = _exchanged(context, word, value, scope) or _halved(context, word, value, scope, target)
             if message:
                 yield finding(RULE.code, scope, value, *message)
-
-
-def _turned(context: Context, share: ast.BinOp, scope: Scope) -> bool:
-    """Say whether a quotient is that of the squares around the mean by those of the residuals."""
-    if _TOTAL.search(entry_word(share.left).lower()) and _REST.search(entry_word(share.right).lower()):
-        return True
-    over, under = (_difference(context, one, scope) for one in (share.left, share.right))
-    if over is None or under is None:
-        return False
-    return _from_mean(context, over, scope) and not _from_mean(context, under, scope)
-
-
-def _difference(context: Context, node: ast.expr, scope: Scope) -> ast.BinOp | None:
-    """Return the difference of which an expression is the sum or mean of the squares."""
-    node = written(context, node, scope)
-    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
-        node = written(context, node.left, scope)  # a small number against a division by zero
-    if not isinstance(node, ast.Call) or last_word(node.func) not in {"sum", "mean", "nansum", "nanmean"}:
-        return None
-    inner = node.args[0] if node.args else None
-    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.BinOp | ast.Call):
-        inner = node.func.value  # ((y - p) ** 2).sum()
-    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow) and constant(inner.right) == 2:
-        inner = inner.left
-    elif isinstance(inner, ast.Call) and last_word(inner.func) == "square" and inner.args:
-        inner = inner.args[0]
-    else:
-        return None
-    inner = written(context, inner, scope)
-    return inner if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub) else None
-
-
-def _from_mean(context: Context, node: ast.BinOp, scope: Scope) -> bool:
-    """Say whether a difference is that of numbers and their own mean."""
-    mean = written(context, node.right, scope)
-    if not isinstance(mean, ast.Call) or last_word(mean.func) not in {"mean", "average", "nanmean"}:
-        return False
-    given = mean.args[0] if mean.args else mean.func.value if isinstance(mean.func, ast.Attribute) else None
-    method = isinstance(mean.func, ast.Attribute) and ast.unparse(mean.func.value) == ast.unparse(node.left)
-    return method or (given is not None and ast.unparse(given) == ast.unparse(node.left))
 
 
 def _exchanged(context: Context, word: str, value: ast.expr, scope: Scope) -> tuple[str, str] | None:
