@@ -333,6 +333,17 @@ def test_permissions_and_links_stay(tree: Tree, tmp_path: Path) -> None:
     assert (root / "real/a.py").stat().st_mode & 0o777 == 0o640
 
 
+def test_without_a_project_the_files_beside_that_are_imported_are_context(tree: Tree) -> None:
+    text = {"a.py": HEAD + "import b\nshared\nold\n", "b.py": HEAD + "shared\nold\n"}
+    root = tree(text)
+    outcome = run(discover(["a.py"]), Settings())
+    assert (root / "a.py").read_text() == HEAD + "import b\nshared\nnew\n"
+    assert (root / "b.py").read_text() == text["b.py"]
+    assert [one.help for one in outcome.left] == [
+        "not fixed: b.py would have to change and is not among the files given"
+    ]
+
+
 def test_the_project_around_the_files_named_is_context(tree: Tree) -> None:
     text = {"a.py": HEAD + "import b\nshared\nold\n", "b.py": HEAD + "shared\nold\n", "c.py": HEAD + "shared\nold\n"}
     root = tree({**text, "pyproject.toml": ""})

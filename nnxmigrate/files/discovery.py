@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnxmigrate.files.beside import beside
 from nnxmigrate.files.roots import common_folder, project_root
 from nnxmigrate.files.tracked import Tracked, tracked_around
 
@@ -67,7 +68,8 @@ def discover(
         markdown: whether Markdown files are taken from folders too.
         forced: whether ``exclude`` also leaves out files that are named, as hooks name all.
 
-    The files of the project around the paths come last, as context.
+    The files of the project around the paths come last, as context; without a project those that share imports with
+    the files named.
     """
     excluded = [(os.path.realpath(base), _Spec(exclude))] if exclude else []
     suffixes = PYTHON + NOTEBOOK + (MARKDOWN if markdown else ())
@@ -87,12 +89,21 @@ def discover(
             if _real(folder) not in seen:
                 seen.add(_real(folder))
                 yield Found(folder, display(folder), named=True, problem=f"this folder cannot be read: {reason}")
-    root = project_root(common_folder({os.path.abspath(path) for path in paths}) or os.curdir)
-    if root is None or os.path.realpath(root) in map(os.path.realpath, paths):
-        return  # there is no project around the paths, or it was named itself
-    for candidate in _Walk(root, PYTHON + NOTEBOOK, excluded).files():
+    for candidate in _around(paths, excluded):
         if _real(candidate) not in seen and os.path.isfile(candidate):
             yield Found(candidate, display(candidate), named=False, context=True)
+
+
+def _around(paths: Sequence[str], excluded: Sequence[tuple[str, _Spec]]) -> Iterator[str]:
+    """Yield the files of the project around paths, or those beside them, and perhaps some of the paths again."""
+    root = project_root(common_folder({os.path.abspath(path) for path in paths}) or os.curdir)
+    if root is None:
+        files = [path for path in paths if path.endswith(PYTHON + NOTEBOOK) and os.path.isfile(path)]
+        packages = [path for path in paths if os.path.isfile(os.path.join(path, "__init__.py"))]
+        near = beside(files, packages, PYTHON + NOTEBOOK)
+        yield from (path for path in near if not _ignored(_real(path), excluded))
+    elif os.path.realpath(root) not in map(os.path.realpath, paths):
+        yield from _Walk(root, PYTHON + NOTEBOOK, excluded).files()
 
 
 def _links_last(paths: Iterator[str]) -> Iterator[str]:

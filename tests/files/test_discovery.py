@@ -84,6 +84,47 @@ def test_the_project_around_comes_last(tree: Tree) -> None:
     assert [file.context for file in found] == sorted(file.context for file in found)
 
 
+def test_without_a_project_what_shares_imports_with_the_files_named_comes_last(tree: Tree) -> None:
+    root = tree(
+        {
+            "model.py": "import helpers\nfrom pkg.deep import layer, json\n",
+            "helpers.py": "import optional_missing\n",
+            "main.py": "import train\n",
+            "train.py": "import model as m\nimport paths\n",
+            "paths.py": "",
+            "notes.ipynb": '{"cells": [{"source": [\n  "from model import build\\n"\n]}]}',
+            "other.py": "import os\n",
+            "below/inner.py": "import model\n",
+            "pkg/__init__.py": "from .deep import layer\n",
+            "pkg/deep/__init__.py": "",
+            "pkg/deep/layer.py": "from ..sizes import WIDTH\n",
+            "pkg/sizes.py": "WIDTH = 3\n",
+            "pkg/alone.py": "",
+            "pkg/user.py": "from pkg import sizes\n",
+            "excluded.py": "import model\n",
+        }
+    )
+
+    def around(*paths: str, **choices: Any) -> list[str]:
+        found = [file.name.replace(os.sep, "/") for file in discover(paths, **choices) if file.context]
+        assert len(found) == len(set(found))
+        return sorted(found)
+
+    package = ["pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/layer.py", "pkg/sizes.py"]
+    users = ["main.py", "notes.ipynb", "train.py"]
+    assert around("model.py", exclude=["excluded.py"]) == sorted([*users, *package, "helpers.py", "paths.py"])
+    assert around("train.py") == sorted(
+        [*package, "main.py", "notes.ipynb", "model.py", "helpers.py", "paths.py", "excluded.py"]
+    )
+    assert around(str(root / "notes.ipynb"), "main.py")[0] == "excluded.py"
+    assert around("other.py") == []
+    assert around("pkg/sizes.py")[-2:] == ["pkg/user.py", "train.py"]
+    assert around("pkg") == sorted(["model.py", "helpers.py", *users, "paths.py", "excluded.py"])
+    assert around("below") == [], "no package, and nothing is known of what is around it"
+    (root / "pyproject.toml").write_text("")
+    assert "other.py" in around("model.py"), "of a project all is read"
+
+
 def test_choices(tree: Tree) -> None:
     tree(FILES)
     assert "d.md" in names(".", markdown=True)
