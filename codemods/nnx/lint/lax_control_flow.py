@@ -139,6 +139,9 @@ def _updated(context: Context, scope: Scope) -> str | None:
             held = _stored(context, node, scope)
             if held:
                 return held
+        drawn = _streams(context, node, scope, None) if isinstance(node, ast.Call) else None
+        if drawn:
+            return drawn
         func = node.func if isinstance(node, ast.Call) else None
         base = func.value if isinstance(func, ast.Attribute) else func
         if not isinstance(base, ast.Name) or not isinstance(scope.module.values.get(base), Free):
@@ -148,8 +151,8 @@ def _updated(context: Context, scope: Scope) -> str | None:
             continue
         if isinstance(func, ast.Attribute) and func.attr == "update" and context.kinds.of(made) in _UPDATED:
             return base.id
-        drawn = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and func.attr not in _OF_RNGS)
-        if drawn and context.kinds.only(made) is Kind.RNGS:
+        draws = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and func.attr not in _OF_RNGS)
+        if draws and context.kinds.only(made) is Kind.RNGS:
             return base.id
         if func is base and not any(word in scope.module.source.data for word in _MODES):
             told = isinstance(node, ast.Call) and bool(node.keywords)
@@ -212,6 +215,9 @@ def _changed(
                 updated = scope.module.values.get(func)
                 if updated is not None and context.kinds.of(context.flow.here(updated, scope)) in _UPDATED:
                     return ast.unparse(func)
+        drawn = _streams(context, node, scope, own)
+        if drawn:
+            return drawn
         handed = _handed(context, node, scope, place, around, own, depth)
         if handed:
             return handed
@@ -234,6 +240,21 @@ def _changed(
         callee = context.flow.calls.callee_name(made)
         if callee and (_CHANGING.get(callee) == method or callee == "flax.nnx.Rngs"):
             return func.id
+    return None
+
+
+def _streams(context: Context, node: ast.Call, scope: Scope, own: Param | None) -> str | None:
+    """Return the text of the captured streams that a call always draws from: ``rngs()``, ``self.rngs.noise()``."""
+    func = node.func
+    if not isinstance(root_of(func), ast.Name) or not _always(context, node, scope):
+        return None
+    drawn = func.value if isinstance(func, ast.Attribute) and func.attr not in _OF_RNGS else None
+    for one, kind in ((drawn, Kind.RNGS), (func, Kind.RNGS), (func, Kind.STREAM)):
+        if one is None or not _captured(scope, root_of(one), own):
+            continue
+        value = scope.module.values.get(one)
+        if value is not None and context.kinds.only(context.flow.here(value, scope)) is kind:
+            return ast.unparse(one)
     return None
 
 

@@ -1590,6 +1590,14 @@ def f(x):
         ),
         clean=(
             """\
+import os
+@jax.jit
+def owned(v):
+    owner = os.getpid()
+    return v * 2 if owner else v
+print(owned(x))
+""",
+            """\
 def init(v):
     return {"w": v, "b": v}
 def train(v, tell=False):
@@ -2887,6 +2895,30 @@ norm = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
 shape = jax.eval_shape(lambda v: norm(v), x)  # NNX809
 """,
             """\
+class Sampler(nnx.Module):
+    def __init__(self, rngs):
+        self.rngs = rngs
+    def step(self, c, _):
+        return c + jax.random.normal(self.rngs.noise(), c.shape), None
+    def __call__(self, v):
+        return jax.lax.scan(self.step, v, None, length=3)  # NNX809
+    def other(self, v):
+        return jax.lax.map(lambda one: one + jax.random.normal(self.rngs(), one.shape), v)  # NNX809
+def sample(v, rngs):
+    return jax.lax.fori_loop(0, 3, lambda _, c: c + jax.random.normal(rngs.noise(), c.shape), v)  # NNX809
+y = sample(Sampler(nnx.Rngs(0)).other(x), nnx.Rngs(1))
+""",
+            """\
+class Trainer:
+    def __init__(self, net):
+        self.net, self.rngs = net, nnx.Rngs(noise=1)
+    def step(self, v):
+        def loss(net):
+            return net(v + jax.random.normal(self.rngs.noise(), v.shape)).sum()
+        return nnx.value_and_grad(loss)(self.net)  # NNX809
+grads = Trainer(model).step(jnp.ones((4, 3)))
+""",
+            """\
 drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
 jax.lax.scan(lambda c, v: (c, drop(v)), 0, x)  # NNX809
 drop.eval()
@@ -2968,6 +3000,41 @@ y = jax.lax.cond(x.sum() > 0, lambda v: drop(v), lambda v: v, x)
 """,
             """\
 shape = nnx.eval_shape(lambda: nnx.BatchNorm(3, rngs=nnx.Rngs(0)))
+""",
+            """\
+class Sampler(nnx.Module):
+    def __init__(self, rngs):
+        self.rngs = rngs
+    def step(self, c, key):
+        return c + jax.random.normal(nnx.Rngs(key).noise(), c.shape), None
+    def alone(self, c):
+        return c + jax.random.normal(self.rngs.noise(), c.shape)
+    def __call__(self, v):
+        return self.alone(jax.lax.scan(self.step, v, jax.random.split(self.rngs.noise(), 3))[0])
+    def compiled(self, v):
+        return nnx.jit(lambda sampler, c: c + jax.random.normal(sampler.rngs(), c.shape))(self, v)
+sampler = Sampler(nnx.Rngs(0))
+print(sampler(jnp.ones(3)), sampler.compiled(jnp.ones(3)))
+""",
+            """\
+def sample(v, rngs, noisy=False):
+    def step(_, c):
+        if noisy:
+            c = c + jax.random.normal(rngs.noise(), c.shape)
+        return c * 2
+    return jax.lax.fori_loop(0, 3, step, v)
+print(sample(jnp.ones(3), nnx.Rngs(1)))
+""",
+            """\
+class Trainer:
+    def __init__(self, net):
+        self.net, self.rngs = net, nnx.Rngs(noise=1)
+    def step(self, v):
+        key = self.rngs.noise()
+        def loss(net):
+            return net(v + jax.random.normal(key, v.shape)).sum()
+        return nnx.value_and_grad(loss)(self.net)
+print(Trainer(model).step(jnp.ones((4, 3)))[0])
 """,
             _NET
             + """\
@@ -3137,6 +3204,15 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+def spence(z):
+    return jax.lax.cond(np.abs(z) < 0.5, lambda z: z, lambda z: np.log(z), z)
+def li2(z):
+    if "jax" in np.__name__:
+        return jax.vmap(spence)(1 - z)
+    return z
+print(li2(np.ones(3)))
+""",
             """\
 @jax.custom_jvp
 def product(a, b):
