@@ -10,7 +10,7 @@ from nnxmigrate.files.document import Document, EditRefused
 from nnxmigrate.fixing import ABSENT
 from nnxmigrate.outcome import Diagnostic, RelatedPlace, Replacement
 
-_LINE = re.compile(r"\bline (\d+)\b")
+_LINE = re.compile(r"\bline (\d+)\b(?! of \S+\.(?:py|ipynb|md)\b)")  # that of another file is no line of a cell
 
 
 def diagnostic(

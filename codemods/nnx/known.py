@@ -79,6 +79,9 @@ ARRAY_FUNCTIONS = frozenset(
     }
 )  # fmt: skip
 
+#: Methods of records that give another one, with the fields that they are given and the rest as it was.
+REPLACING = frozenset({"replace", "_replace"})
+
 # Functions that return an independent copy of their first argument (of the object graph in it).
 COPIES = frozenset({"flax.nnx.clone", "copy.deepcopy", "copy.copy"})
 
@@ -106,6 +109,13 @@ _HOMES = {
 }
 
 
+# Functions of jax.nn that Linen has under its own name.
+_ACTIVATIONS = frozenset(
+    {"celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid",
+     "log_softmax", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus",
+     "standardize", "swish"}
+)  # fmt: skip
+
 # The module of stand-ins that a project gets for several Flax versions at once, see codemods.nnx.compat.
 COMPATIBILITY = "_nnx_compat"
 
@@ -126,6 +136,10 @@ def canonical(name: str) -> str:
             return f"flax.nnx.{last}" if last in {"Metric", "MultiMetric"} else f"flax.nnx.metrics.{last}"
         if home and last in _HOMES.get(home, ()):
             return f"flax.nnx.{last}"
+    if name.startswith("flax.linen."):
+        home, _, last = name[len("flax.linen.") :].rpartition(".")
+        if home in {"", "activation"} and last in _ACTIVATIONS:
+            return f"jax.nn.{last}"
     return name
 
 

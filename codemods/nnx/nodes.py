@@ -47,6 +47,23 @@ def last_word(node: ast.AST | None) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def elements(node: ast.expr | None, *, lists: bool = False) -> list[ast.expr]:
+    """Return the elements of a tuple, such as the parts of an index or the targets of an assignment; else a node alone.
+
+    Args:
+        node: the expression; None for none, which has no elements.
+        lists: whether a list is taken apart, too.
+    """
+    if isinstance(node, ast.Tuple) or (lists and isinstance(node, ast.List)):
+        return node.elts
+    return [node] if node is not None else []
+
+
+def first_element(node: ast.expr) -> ast.expr:
+    """Return the first element of a tuple, such as the first part of an index; another node itself."""
+    return node.elts[0] if isinstance(node, ast.Tuple) and node.elts else node
+
+
 def by_type(nodes: Iterable[ast.AST]) -> dict[type[ast.AST], list[ast.AST]]:
     """Return nodes by their types."""
     found: dict[type[ast.AST], list[ast.AST]] = {}

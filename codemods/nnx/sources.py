@@ -233,6 +233,15 @@ class Sources:
                         found |= dict.fromkeys(self.of(Bound(result, frame)))
         return found or {bound: None}
 
+    def given(self, base: Bound, name: str) -> list[Bound]:
+        """Return what a field of a record may have got where the record was made, if it may be one of several."""
+        flow, record = self.flow, self.flow.resolve(base)
+        cls = flow.classes.class_of(record) if isinstance(record.value, Choice | Loop | Indexed | Round) else None
+        if cls is None or flow.classes.method(cls, "__init__") or name not in flow.classes.dataclass_fields(cls):
+            return []
+        made = [source for source in self._containers(record) if isinstance(source.value, Call)]
+        return [field for source in made for field in flow.fields.field(source, name)]
+
     def _is_gradient(self, base: Bound, value: Indexed | Item | Round) -> bool:
         """Say whether a part of what a gradient function gives is the gradient, not what its function returned."""
         made = self.flow.resolve(base)

@@ -115,6 +115,14 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         3,
+        "an attribute that `del` or `nnx.pop` removes stays in the graph definition: `nnx.cached_partial` raises "
+        "ValueError in 0.11 where its function sows and pops",
+        "0.11.0",
+        "What a function removes is mostly sown by layers deep inside, and plain `nnx.jit` does not mind.",
+        "Use `functools.partial` there, or run the function once before `nnx.cached_partial` gets the model.",
+    ),
+    Change(
+        3,
         "`jax.tree.map` and `jax.jit` make two objects of one that a module holds twice",
         "0.11.0",
         "NNX301 and NNX304 report the calls; whether an object is shared shows at run time.",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+from codemods.nnx.findings import Finding
+from nnxmigrate.diagnose import diagnostic
+from nnxmigrate.files.notebook import read_notebook
 from tests.cli.test_migrate import call
 from tests.conftest import Tree
 
@@ -31,6 +34,13 @@ def test_a_line_in_a_message_about_a_module_stays(tree: Tree) -> None:
     tree({"a.py": "\n".join(CELLS) + "\n"})
     result = call("lint", "--select", "NNX830", "a.py")
     assert result.stdout.startswith("a.py:8:5: NNX830 `key` was used up by `normal` in line 5:")
+
+
+def test_a_line_of_another_file_is_none_of_a_cell() -> None:
+    document = read_notebook(notebook(*CELLS).encode())
+    one = Finding("NNX807", "a.ipynb", 0, 6, "an earlier value, which line 2 of lib.py changes", "see line 2")
+    shown = diagnostic(one, {"a.ipynb": document})
+    assert (shown.message, shown.help) == (one.message, "see cell 2, line 2")
 
 
 def test_the_rest_of_a_notebook_with_a_broken_cell_is_linted(tree: Tree) -> None:

@@ -1396,4 +1396,286 @@ def step(network: Network, x):
 
 print(step(Doubling(), jnp.ones(2)))
 """,
+    "class from a table by name": """\
+class Keeper:
+    def __init__(self):
+        self.kept = []
+
+    def keep(self, m):
+        self.kept.append(nnx.state(m, nnx.Param))
+        return len(self.kept) - 1
+
+    def back(self, m, index):
+        nnx.update(m, self.kept[index])
+
+
+KEEPERS = {"keeper": Keeper}
+
+
+def make(name):
+    return KEEPERS[name]()
+
+
+keeper = make("keeper")
+index = keeper.keep(model)
+bump(model)
+keeper.back(model, index)
+print(model.bias.value)
+""",
+    "class that a decorator puts into a table": """\
+KEEPERS = {}
+
+
+def register(name):
+    def put(cls):
+        KEEPERS[name] = cls
+        return cls
+
+    return put
+
+
+class Base:
+    def __init__(self):
+        self.kept = []
+
+    def keep(self, m):
+        self.kept.append(nnx.state(m, nnx.Param))
+
+    def back(self, m):
+        nnx.update(m, self.kept[-1])
+
+
+@register("keeper")
+class Keeper(Base):
+    pass
+
+
+def make(name):
+    return KEEPERS[name]()
+
+
+keeper = make("keeper")
+keeper.keep(model)
+bump(model)
+keeper.back(model)
+print(model.bias.value)
+""",
+    "class that the method of a registry puts into it": """\
+class Registry:
+    def __init__(self):
+        self.entries = {}
+
+    def register(self, cls):
+        self.entries[cls.__name__] = cls
+        return cls
+
+    def build(self, name, *args):
+        return self.entries[name](*args)
+
+
+MODELS = Registry()
+
+
+@MODELS.register
+class Small(nnx.Module):
+    def __init__(self, rngs):
+        self.layer = nnx.Linear(2, 2, rngs=rngs)
+
+
+class Trainer:
+    def __init__(self):
+        self.model = MODELS.build("Small", nnx.Rngs(0))
+        self.graphdef, params = nnx.split(self.model)
+        self.start = params
+
+    def step(self):
+        bump(self.model.layer)
+
+
+trainer = Trainer()
+trainer.step()
+print(nnx.merge(trainer.graphdef, trainer.start).layer.bias.value)
+""",
+    "model that a method of a derived class makes": """\
+class Task:
+    def build(self):
+        raise NotImplementedError
+
+
+class Fit(Task):
+    def build(self):
+        return nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+
+
+class Trainer:
+    def __init__(self, task: Task):
+        self.model = task.build()
+        self.optimizer = nnx.Optimizer(self.model, optax.sgd(0.1))
+
+    def step(self):
+        self.optimizer.update(nnx.grad(lambda m: (m(x) ** 2).sum())(self.model))
+
+
+trainer = Trainer(Fit())
+best = nnx.state(trainer.model, nnx.Param)
+trainer.step()
+nnx.update(trainer.model, best)
+print(trainer.model.kernel.value.round(3))
+""",
+    "callback whose class only derived ones fill": """\
+class Callback:
+    def after(self, trainer): ...
+
+
+class Best(Callback):
+    def __init__(self):
+        self.best = (0, None)
+
+    def after(self, trainer):
+        if self.best[1] is None:
+            self.best = (1, nnx.state(trainer.model, nnx.Param))
+
+    def end(self, trainer):
+        _, state = self.best
+        nnx.update(trainer.model, state)
+
+
+class Trainer:
+    def __init__(self, model, callback: Callback):
+        self.model, self.callback = model, callback
+
+    def step(self):
+        bump(self.model)
+        self.callback.after(self)
+
+
+best = Best()
+trainer = Trainer(model, best)
+for _ in range(3):
+    trainer.step()
+best.end(trainer)
+print(model.bias.value)
+""",
+    "table of classes whose states do not change": """\
+class Norm:
+    def of(self, m):
+        return sum(float(jnp.abs(v).sum()) for v in jax.tree.leaves(nnx.state(m, nnx.Param)))
+
+
+TOOLS = {"norm": Norm}
+
+
+def make(name):
+    return TOOLS[name]()
+
+
+print(round(make("norm").of(model), 3))
+bump(model)
+print(round(make("norm").of(model), 3))
+""",
+    "method that a derived class overrides": """\
+class Task:
+    def build(self):
+        return nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+
+    def train(self, m):
+        print(m.bias.value)
+
+
+class Fit(Task):
+    def train(self, m):
+        bump(m)
+
+
+def run(task: Task):
+    m = task.build()
+    best = nnx.state(m)
+    task.train(m)
+    nnx.update(m, best)
+    return m
+
+
+print(run(Fit()).bias.value)
+""",
+    "methods of a protocol": """\
+from typing import Protocol
+
+
+class Task(Protocol):
+    def build(self): ...
+
+    def train(self, m): ...
+
+
+class Fit:
+    def build(self):
+        return nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+
+    def train(self, m):
+        bump(m)
+
+
+def run(task: Task):
+    m = task.build()
+    best = nnx.state(m)
+    task.train(m)
+    nnx.update(m, best)
+    return m
+
+
+print(run(Fit()).bias.value)
+""",
+    "class that a table gives": """\
+class Keeper:
+    def __init__(self):
+        self.kept = []
+
+    def keep(self, m):
+        self.kept.append(nnx.state(m, nnx.Param))
+
+    def back(self, m):
+        nnx.update(m, self.kept[-1])
+
+
+KEEPERS = {"keeper": Keeper}
+
+
+def make(name):
+    cls = KEEPERS.get(name)
+    if cls is None:
+        raise KeyError(name)
+    return cls()
+
+
+keeper = make("keeper")
+keeper.keep(model)
+bump(model)
+keeper.back(model)
+print(model.bias.value)
+""",
+    "derived class that changes nothing": """\
+class Task:
+    def train(self, m):
+        print(m.bias.value)
+
+
+class Fit(Task):
+    def train(self, m):
+        bump(m)
+
+
+class Keep(Task):
+    def train(self, m):
+        print(m.kernel.value.sum().round(3))
+
+
+def run(task: Task, m):
+    before = nnx.state(m)
+    task.train(m)
+    print(before["bias"].value)
+
+
+run(Keep(), model)
+Fit().train(model)
+""",
 }

@@ -6,7 +6,7 @@ import pytest
 
 from tests.agreement import assert_same, runs
 from tests.environments import Output
-from tests.migration import migrate_text, options
+from tests.migration import migrate_text, migrated, options
 from tests.state.snapshots import HEAD, PROGRAMS
 
 # programs in which nothing is shared that changes
@@ -15,6 +15,7 @@ UNSHARED = frozenset(
         "ema", "update sub", "map write", "pop", "pure jit", "variable loop set", "laid out",
         "context manager reads", "decorator of what only reads", "abstract network that stays", "step of optax alone",
         "map that reads", "merged again and only read", "split anew in every round", "state handed on in every round",
+        "table of classes whose states do not change", "derived class that changes nothing",
     }
 )  # fmt: skip
 
@@ -98,3 +99,40 @@ class Cases(unittest.TestCase):
     assert migrate_text(text, options("0.11")) == text
     read = text.replace("self.model.use_running_average", "self.state")
     assert "nnx.split(nnx.clone(self.model))" in migrate_text(read, options("0.11"))
+
+
+@pytest.mark.parametrize("name", ["table of classes whose states do not change", "derived class that changes nothing"])
+def test_what_another_class_would_change_stays(name: str) -> None:
+    text = HEAD + PROGRAMS[name]
+    assert migrate_text(text, options("0.11")) == text
+
+
+def test_a_module_without_a_word_of_nnx_may_make_what_it_names() -> None:
+    keeper = """\
+from flax import nnx
+
+
+class Keeper:
+    def __init__(self):
+        self.kept = []
+
+    def keep(self, m):
+        self.kept.append(nnx.state(m, nnx.Param))
+
+    def back(self, m):
+        nnx.update(m, self.kept[-1])
+"""
+    makes = {
+        "named": "from keeper import Keeper\n\n\ndef make(name):\n    return Keeper()\n",
+        "table": "from tables import TABLE\n\n\ndef make(name):\n    return TABLE[name]()\n",
+    }
+    for name, make in makes.items():
+        texts = {
+            "keeper.py": keeper,
+            "tables.py": "from keeper import Keeper\n\nTABLE = {'keeper': Keeper}\n",
+            "factory.py": make,
+            "main.py": HEAD
+            + "from factory import make\n\nkeeper = make('keeper')\nkeeper.keep(model)\nbump(model)\n"
+            + "keeper.back(model)\nprint(model.bias.value)\n",
+        }
+        assert "nnx.clone(" in migrated(texts)[0]["keeper.py"], name

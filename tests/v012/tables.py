@@ -336,8 +336,13 @@ REPORTED: dict[str, list[str]] = {
         "print(callable(nnx.MultiHeadAttention(2, 4, rngs=rngs).out_kernel_init))",
         "print(callable(nnx.MultiHeadAttention(2, 4, rngs=rngs).out_bias_init))",
         "class Own(nnx.Linear):\n    pass\nprint(callable(Own(2, 2, rngs=rngs).kernel_init))",
+        "def f(layer: nnx.Linear):\n    return callable(layer.kernel_init)\n"
+        "print([f(v) for v in vars(net).values() if hasattr(v, 'kernel')])",
+        "for v in vars(net).values():\n    if isinstance(v, nnx.Linear):\n        print(callable(v.kernel_init))",
     ],
     "NNX610": [
+        "print(nnx.state(net) == nnx.state(nnx.clone(net)))",
+        "before = nnx.split(net)[1]; print(before != nnx.state(nnx.clone(net)))",
         "n = nnx.Variable(3); print(n == 3, n != 4)",
         "n = nnx.Variable(-3); print(-3 != n)",
         "print((weight  # ==\n    == other) is False)",
@@ -461,6 +466,8 @@ SILENT: dict[str, list[str]] = {
         "    def tag(self, new):\n        pass\nv = Own(jnp.ones(2)); v.tag = 1; print(v.tag)",
     ],
     "NNX609": [
+        "def f(layer: nnx.Linear):\n    return callable(layer.kernel_init) if hasattr(layer, 'kernel_init') else None\n"
+        "print(f(net.inner) is None or True)",
         "class Own(nnx.Linear):\n    def __init__(self, init):\n        super().__init__(2, 2, rngs=rngs)\n"
         "        self.kernel_init = init\nprint(callable(Own(max).kernel_init))",
         "class Own(nnx.Linear):\n    def kernel_init(self):\n        pass\n"
@@ -477,6 +484,8 @@ SILENT: dict[str, list[str]] = {
         "import collections\nprint(callable(collections.namedtuple('Own', 'kernel_init')(max).kernel_init))",
     ],
     "NNX610": [
+        "state = nnx.state(net); print(state == state, nnx.graphdef(net) == nnx.graphdef(nnx.clone(net)), state == 1)",
+        "print(nnx.to_pure_dict(nnx.state(net, nnx.Intermediate)) == {}, nnx.state(net) is None)",
         "n = nnx.Variable(3); print(n.value == 3, n.value != 4, type(n) == 3)",
         "print(weight == None, weight != None, weight is other)",
         "print(len([w for w in (weight, other)]), len({1: weight}), id(weight) == id(weight))",

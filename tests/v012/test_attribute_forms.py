@@ -67,6 +67,23 @@ FIXED = {
     "        setattr(self, name, value)\n\n\nclass Net(Lazy):\n    def __init__(self):\n        self.w = None\n"
     "        self.n = None\n\n    def build(self):\n        self.param('w', made())\n        self.param('n', 3)\n\n\n"
     "net = Net()\nnet.build()\nprint(net.n)\n",
+    "two lists, filled by a choice": INIT + "        self.a, self.b = [], []\n        for i in range(3):\n"
+    "            (self.a if i < 2 else self.b).append(made(i))\n\n\nnet = Net()\n",
+    "two lists, filled by a name": INIT + "        self.a, self.b = [], []\n        for i in range(3):\n"
+    "            which = self.a if i < 2 else self.b\n            which.extend([made(i)])\n\n\nnet = Net()\n",
+    "two lists in a loop": INIT + "        self.a, self.b = [], []\n        for which in (self.a, self.b):\n"
+    "            which.append(made())\n\n\nnet = Net()\n",
+    "two lists by getattr": INIT + "        self.a = []\n        self.b = []\n        for name in ('a', 'b'):\n"
+    "            getattr(self, name).append(made())\n\n\nnet = Net()\n",
+    "method of the list": INIT + "        self.a = []\n        add = self.a.append\n        for i in range(2):\n"
+    "            add(made(i))\n\n\nnet = Net()\n",
+    "operator on what a declared layer has": "class Net(nnx.Module):\n    def __init__(self, base: nnx.Linear):\n"
+    "        self.base = base\n\n    def merge(self):\n        self.base.kernel += 1\n        return self.base\n\n\n"
+    "nets = [Net(v) for v in vars(Net(made())).values() if isinstance(v, nnx.Linear)]\nnet = nets[0]\n"
+    "print(net.merge().kernel.value)\n",
+    "operator on what a tested layer has": INIT + "        self.base = made()\n\n\nnet = Net()\n"
+    "for v in vars(net).values():\n    if isinstance(v, nnx.Linear):\n        v.kernel *= 2\n"
+    "        print(v.kernel.value)\n",
     "None, then setattr in a loop": INIT + "        self.a = self.b = None\n\n\nnet = Net()\nfor name in ('a', 'b'):\n"
     "    setattr(net, name, made())\n",
 }  # fmt: skip
@@ -98,6 +115,17 @@ LEFT = {
     "setattr of another class": "class Other(nnx.Module):\n    def __init__(self):\n        self.w = None\n\n\n"
     + INIT + "        self.param('w')\n\n    def param(self, name):\n        setattr(self, name, made())\n\n\n"
     "net, other = Net(), Other()\n",
+    "two lists of numbers, filled by a choice": INIT + "        self.a, self.b = [], []\n        for i in range(3):\n"
+    "            (self.a if i < 2 else self.b).append(i)\n\n\nnet = Net()\n",
+    "operator on what another class is declared to have": "class Box:\n    kernel = 1\n\n\n"
+    "def grow(box: Box):\n    box.kernel += 1\n    return box.kernel\n\n\n" + INIT
+    + "        self.n = grow(Box())\n\n\nnet = Net()\n",
+    "operator on what a derived layer keeps otherwise": "class Net(nnx.Linear):\n    def __init__(self, rngs):\n"
+    "        super().__init__(1, 2, rngs=rngs)\n        self.kernel = jnp.ones((1, 2))\n\n\n"
+    "def grow(layer: nnx.Linear):\n    layer.kernel += 1\n\n\nnet = Net(nnx.Rngs(0))\ngrow(net)\n",
+    "operator behind another test": "def grow(v):\n    if isinstance(v, (nnx.Linear, dict)):\n"
+    "        v.kernel += 1\n\n\n"
+    + INIT + "        self.n = 1\n\n\nnet = Net()\n",
     "numbers": INIT + "        self.sizes = [0] * 2\n        self.sizes[0] = 1\n        setattr(self, 'b', [1])\n",
 }  # fmt: skip
 

@@ -24,6 +24,27 @@ NAMED = {
     "print(nnx.Linear(2, 2, kernel_init=init, rngs=nnx.Rngs(0)).kernel.value.shape)\n",
     "parameter": "def make(axes=None):\n    return nnx.Param(jnp.ones((2, 2)), sharding=axes)\n\n\n"
     "print(make(('a', 'b')).value.shape)\n",
+    "rules": """\
+class Rules:
+    embed = "a"
+    mlp = "b"
+
+    def __call__(self, *names):
+        return tuple(getattr(self, name) for name in names)
+
+
+rules = Rules()
+
+
+def kernel(init, *names):
+    return nnx.with_partitioning(init, rules(*names))
+
+
+print(nnx.Linear(2, 2, kernel_init=kernel(ones, "embed", "mlp"), rngs=nnx.Rngs(0)).kernel.value.shape)
+""",
+    "table of rules": "TABLE = {'embed': 'a', 'mlp': 'b'}\n\n\ndef axes(*names):\n"
+    "    return tuple(TABLE[name] for name in names)\n\n\n"
+    "print(nnx.Param(jnp.ones((2, 2)), sharding=axes('embed', 'mlp')).value.shape)\n",
     "bridge": """\
 class Dense(bridge.Module):
     @bridge.compact

@@ -42,6 +42,7 @@ FIXED = {
     "            seq.layers[i] = norm()\n\n\nchange(net)\n",
     "of a list of layers": "layers = [nnx.relu, norm()]\nnet = nnx.Sequential(*layers)\nnet.layers[0] = norm()\n",
     "function for a layer": "net.layers[-2] = nnx.tanh\n",
+    "another list later": "net.layers[1] = norm()\nnet.layers = net.layers[:3]\n",
     "own list": "net = Mixed(rngs)\nnet.layers.insert(0, nnx.tanh)\nnet.layers[2] = norm()\ndel net.heads[0]\n",
 }
 REPORTED = {
@@ -55,6 +56,8 @@ LEFT = {
     "function for a function": "net.layers[1] = nnx.tanh\n",
     "layers alone": "net = nnx.Sequential(norm(), norm())\nnet.layers.insert(0, norm())\nnet.layers[1] = norm()\n",
     "at the end": "net.layers.pop()\nnet.layers.append(norm())\ndel net.layers[3]\n",
+    "list of its own": "net.layers = net.layers[:2]\nnet.layers[0] = nnx.tanh\n",
+    "moved in a list of its own": "net.layers = list(net.layers)\nnet.layers.insert(1, norm())\ndel net.layers[0]\n",
     "of a class": "for i, layer in enumerate(net.layers):\n    if isinstance(layer, nnx.Linear):\n"
     "        net.layers[i] = norm()\n",
 }
@@ -94,3 +97,21 @@ def test_several_targets() -> None:
     text = HEAD + FIXED["layer for a function"]
     assert migrate_text(text, both) == text
     assert "NNX613" in codes(text, both)
+
+
+def test_another_list_somewhere_leaves_open_what_is_to_be_said() -> None:
+    text = f"""{HEAD}
+def cut(net):
+    net.layers = net.layers[:2]
+
+
+def put(net):
+    net.layers[0] = nnx.tanh
+
+
+cut(net)
+put(net)
+"""
+    alone = options("0.12", select=("NNX613",))
+    assert migrate_text(text, alone) == text
+    assert codes(text, alone) == ["NNX613"]

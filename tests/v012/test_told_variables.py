@@ -74,6 +74,13 @@ TOLD = {
     "a stream of a layer": "print(net.drop.rngs.count.value.dtype)\n",
     "a stream of a Rngs": "r = nnx.Rngs(0, noise=1)\nr.noise()\nprint(r.noise.count.value, r['noise'].count.value)\n",
     "what was sown": "net(jnp.ones(2))\nacts = nnx.pop(net, nnx.Intermediate)\nprint(acts['acts'].value)\n",
+    "a declared layer": "def total(layer: nnx.Linear):\n    return layer.kernel.value.size + layer.bias.value.size\n"
+    "print([total(v) for v in vars(net).values() if hasattr(v, 'kernel')])\n",
+    "a declared layer that is kept": "class Wrapped(nnx.Module):\n    def __init__(self, base: nnx.Linear):\n"
+    "        self.base = base\n    def size(self):\n        return self.base.kernel.value.size\n"
+    "print([Wrapped(v).size() for v in vars(net).values() if hasattr(v, 'kernel')])\n",
+    "a tested layer": "for v in vars(net).values():\n    if isinstance(v, (nnx.Linear, nnx.Conv)):\n"
+    "        print(v.kernel.value.shape)\n        v.bias.value = jnp.ones(2)\nprint(net.linear.bias.value)\n",
     "specifications": "s = nnx.get_partition_spec(nnx.state(net.linear))\n"
     "print([tuple(v.value) for _, v in s.flat_state()])\n",
 }
@@ -99,6 +106,12 @@ OTHERS = {
     "a count in a state": "print(nnx.state(net)['table']['count'].value)\n",
     "an annotation of something else": "def f(v):\n    v: Box\n    return v.value\n",
     "after a loop over something else": "x, y = nnx.fori_loop(0, 2, body, (load(), 0))\nprint(x.bias.value)\n",
+    "a layer of something else": "def f(layer: Box):\n    return layer.kernel.value\n",
+    "a layer that is bound again": "def f(layer: nnx.Linear):\n    layer = load(layer)\n"
+    "    return layer.kernel.value\n",
+    "a kept layer or something else": "class Kept:\n    def __init__(self, base: nnx.Linear):\n"
+    "        self.base = base\n    def swap(self):\n        self.base = load()\n"
+    "    def f(self):\n        return self.base.kernel.value\n",
     "a count of something else": "def f(table):\n    return table.rows.count.value\n",
 }
 

@@ -26,6 +26,14 @@ REPORTED = {
     "print(len(nnx.to_flat_state(nnx.state(model, params))))\n",
     "filter of split": "graphdef, params, rest = nnx.split(model, lambda path, x: isinstance(x, nnx.Param), ...)\n"
     "print(len(nnx.to_flat_state(params)))\n",
+    "filter of a method": "found = nnx.state(model).filter(lambda path, x: isinstance(x, nnx.Param))\n"
+    "print(len(nnx.to_flat_state(found)))\n",
+    "filters in a tuple": "filters = (lambda path, x: isinstance(x, nnx.Param), ...)\n"
+    "print(len(nnx.to_flat_state(nnx.split(model, *filters)[1])))\n",
+    "joined filters": "print(len(nnx.to_flat_state(nnx.state(model, nnx.All('x', ...), "
+    "nnx.Any('x', lambda path, x: isinstance(x, nnx.Param)), ...)[1])))\n",
+    "filter of a helper": "def taken(chosen):\n    return len(nnx.to_flat_state(nnx.state(model, chosen)))\n\n\n"
+    "print(taken(lambda path, x: isinstance(x, nnx.Param)))\n",
     "gradient": "grads = nnx.grad(lambda m: m.bias.value.sum())(model)\nprint(isinstance(grads['bias'], nnx.Param))\n",
     "loop": "for path, leaf in nnx.to_flat_state(nnx.state(model)):\n    print(isinstance(leaf, nnx.Param))\n",
     "item": "state = nnx.state(model)\nprint(isinstance(state['kernel'], (nnx.Param, nnx.BatchStat)))\n",

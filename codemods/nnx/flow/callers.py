@@ -74,7 +74,7 @@ class CallSites:
         if isinstance(written, Attr) and written.name not in self.flow.calls.members:
             return  # a method of nothing that the project has
         call = self.flow.here(event.value, event.scope)
-        callee = self.flow.follow(call, written)
+        callee = self._prepared(self.flow.follow(call, written))[0]
         if isinstance(callee.value, Class):
             constructions.setdefault(callee.value.facts, []).append(event)
             init = self.flow.classes.method(callee.value.facts, "__init__")
@@ -131,11 +131,22 @@ class CallSites:
     def _entered(self, event: CallEvent, function: FunctionFacts) -> list[Frame]:
         call = self.flow.here(event.value, event.scope)
         with self.flow.questions.one_question():
-            callee = self.flow.follow(call, event.value.callee)
+            callee, args, keywords = self._prepared(self.flow.follow(call, event.value.callee))
             if isinstance(callee.value, Class):
-                made = Callee(function, self.flow.open_frame(function.scope.parent), call)
+                made = Callee(function, self.flow.open_frame(function.scope.parent), call, args, keywords)
                 return [self.flow.calls.enter(made, call)]
             return [frame for invoked, frame in self.flow.calls.invoked(call) if invoked.function is function]
+
+    def _prepared(self, callee: Bound) -> tuple[Bound, tuple[Bound, ...], tuple[tuple[str, Bound], ...]]:
+        """Return a class to which ``functools.partial`` gave arguments, and these; what else is called as it is."""
+        value = callee.value
+        if not isinstance(value, Call) or not value.args or self.flow.calls.callee_name(callee) != "functools.partial":
+            return callee, (), ()
+        inner = self.flow.follow(callee, value.args[0])
+        if not isinstance(inner.value, Class) or value.starred:
+            return callee, (), ()
+        args = tuple(self.flow.with_value(callee, one) for one in value.args[1:])
+        return inner, args, tuple((k, self.flow.with_value(callee, v)) for k, v in value.keywords if k is not None)
 
     def received(self, function: FunctionFacts) -> list[Frame]:
         """Return activations of a method by the instances that the project makes of its class."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.flow.assumptions import Answers
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, both
-from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, OPERANDS, TRANSPARENT, UNTRACED, Running
+from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, OPERANDS, REPLACING, TRANSPARENT, UNTRACED, Running
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -120,7 +120,7 @@ class Calls:
             return self._foreign(bound, value, name) if name in LOOKED_THROUGH else bound
         if isinstance(callee.value, Class):
             return bound
-        if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:
+        if isinstance(callee.value, Attr) and callee.value.name in REPLACING and value.keywords:
             return bound
         if value.args and self.callee_name(callee) == "functools.wraps":
             return self.flow.follow(bound, value.args[0])
@@ -302,7 +302,8 @@ class Calls:
         value = call.value
         assert isinstance(value, Call)
         keywords = dict(callee.keywords)
-        keywords |= {k: self.flow.with_value(call, v) for k, v in value.keywords if k is not None}
+        for name, given in value.keywords:
+            keywords |= {name: self.flow.with_value(call, given)} if name is not None else self._spread(call, given)
         args = [*callee.args, *self._positional(callee, call, value, keywords)]
         receiver = callee.receiver
         if callee.traced or self._traced_method(callee.function):
@@ -314,6 +315,17 @@ class Calls:
         frame = self.flow.frame(callee.function, value, tuple(args), keywords, closure, receiver, starred, call.frame)
         frame.prepared = len(callee.args)
         return frame
+
+    def _spread(self, call: Bound, given: Value) -> dict[str, Bound]:
+        """Return the arguments in ``**given``, if that is a dict whose keys are all written out."""
+        found = self.flow.follow(call, given)
+        if not isinstance(found.value, Mapping):
+            return {}
+        names = [key.value if isinstance(key, Const) else None for key, _ in found.value.items]
+        if not all(isinstance(name, str) for name in names):
+            return {}
+        values = [self.flow.with_value(found, value) for _, value in found.value.items]
+        return {str(name): value for name, value in zip(names, values, strict=True)}
 
     def _positional(self, callee: Callee, call: Bound, value: Call, keywords: dict[str, Bound]) -> list[Bound]:
         """Return the arguments that a call gives by position; behind ``*values`` it is not known which they are.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound, Indexed, Moment, Part, Round, slices
+from codemods.nnx.known import REPLACING
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -60,11 +61,14 @@ class Classes:
         classes: dict[ClassFacts, None] = {cls: None}
         foreign: set[str] = set()
         outer = self.flow.open_frame(cls.scope.parent)
-        for base in cls.bases:
-            resolved = self.flow.resolve(Bound(base, outer)).value
+        bases = [self.flow.resolve(Bound(base, outer)).value for base in cls.bases]
+        while bases:
+            resolved = bases.pop(0)
             while isinstance(resolved, Indexed | Item):  # Generic[T]
                 resolved = resolved.base
-            if isinstance(resolved, Class):
+            if isinstance(resolved, Choice):  # it may derive from each
+                bases = [self.flow.resolve(Bound(way, outer)).value for way in resolved.options] + bases
+            elif isinstance(resolved, Class):
                 parents, names = self.mro(resolved.facts)
                 classes.update(dict.fromkeys(parents))
                 foreign |= names
@@ -104,9 +108,9 @@ class Classes:
                 return callee.value.facts
             if isinstance(callee.value, Ref) and callee.value.name == "dataclasses.replace" and value.args:
                 return self._class_of_original(bound, self.flow.follow(bound, value.args[0]))
-            if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:
-                return self._class_of_original(bound, Bound(callee.value.base, callee.frame))
             method = self.uncopied(callee)
+            if isinstance(method.value, Attr) and method.value.name in REPLACING and value.keywords:
+                return self._class_of_original(bound, Bound(method.value.base, method.frame))
             if isinstance(method.value, Attr) and method.value.name in {"create", "apply_gradients"}:
                 return self._train_state(bound, method, method.value)
             return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow.calls import Callee
 from codemods.nnx.frames import Bound, Frame, Moment, Part
+from codemods.nnx.known import REPLACING
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -231,8 +232,12 @@ class Fields:
         callee = self.flow.follow(instance, value.callee)
         if isinstance(callee.value, Attr):
             return [Bound(Attr(callee.value.base, name), callee.frame)]
-        if isinstance(callee.value, Part):
-            return []  # a method of the copy that a transform hands on, as `apply_gradients` in a compiled function
+        if isinstance(callee.value, Part):  # a method of the copy that a transform hands on
+            method = self.flow.resolve(callee.value.of)
+            if not isinstance(method.value, Attr) or method.value.name not in REPLACING:
+                return []  # as `apply_gradients` in a compiled function
+            kept = self.flow.follow(method, Attr(method.value.base, name))
+            return [self.flow.part(callee.value.site, kept, callee.frame)]
         return [self.flow.with_value(instance, Attr(value.args[0], name))] if value.args else []
 
     def _passed(self, instance: Bound, name: str, cls: ClassFacts) -> Bound | None:

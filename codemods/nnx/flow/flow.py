@@ -58,6 +58,7 @@ _MADE = frozenset({Const, Ref, Sequence, Mapping, Comprehension, Function, Class
 
 
 _COPIES = 20  # how many copies of copies are told apart
+_MAKING = frozenset({"flax.nnx.merge", "flax.nnx.clone", "copy.deepcopy"})  # what makes new objects, in tuples as well
 
 
 class Flow:
@@ -347,6 +348,8 @@ class Flow:
         site = value.base
         while isinstance(site, Item):
             site = site.base
+        if isinstance(found.value, Part) and self.calls.callee_name(self.with_value(bound, site)) in _MAKING:
+            return found  # what is made at this very place is no argument that came back
         return self.calls.returned(found, site)
 
     def _each(self, bound: Bound, value: Each) -> Bound:

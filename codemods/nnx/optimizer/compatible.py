@@ -16,9 +16,10 @@ from codemods.nnx.optimizer.groups import Group, Reason
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.plan import Plan
 from codemods.nnx.rewrite import RewriteError, keyword_to_front, positional_to_keyword
-from codemods.nnx.values import Attr, Free, Item, ModuleRef, Param, Ref, Sequence, Star, Value
+from codemods.nnx.values import Attr, Choice, Free, Item, ModuleRef, Param, Ref, Sequence, Star, Value
 
 _NAME = "ModelAndOptimizer"
+_ARMS = ("body", "orelse")  # of a conditional expression
 
 
 class CompatibleForm:
@@ -58,11 +59,10 @@ class CompatibleForm:
             references += self._constructor(plan, constructor, because)
         for cls in group.subclasses:
             outer = cls.scope.parent or cls.scope
-            for node, base in zip(cls.node.bases, cls.bases, strict=True):
-                while isinstance(node, ast.Subscript) and isinstance(base, Item):  # nnx.Optimizer[Model]
-                    node, base = node.value, base.base
-                if self._is_old(Bound(base, self.flow.open_frame(outer))):
-                    references.append((node, outer))
+            for written, value in zip(cls.node.bases, cls.bases, strict=True):
+                old = [node for node, base in self._ways(written, value, outer) if self._is_old(base)]
+                references += [(node, outer) for node in old]
+                if old:
                     plan.remark(
                         "NNX110",
                         outer,
@@ -93,6 +93,24 @@ class CompatibleForm:
         if not plan.sound():
             raise CannotChange(why or _at(group.constructors[0], "its edits would overlap"))
         return plan
+
+    def _ways(self, node: ast.expr, value: Value, scope: Scope) -> list[tuple[ast.expr, Bound]]:
+        """Return how the base of a class is written, with its value: of ``A if flag else B`` both.
+
+        Raises:
+            CannotChange: if a name stands for one of several classes, ``nnx.Optimizer`` among them.
+        """
+        while isinstance(node, ast.Subscript) and isinstance(value, Item):  # nnx.Optimizer[Model]
+            node, value = node.value, value.base
+        bound = self.flow.resolve(Bound(value, self.flow.open_frame(scope)))
+        if not isinstance(bound.value, Choice):
+            return [(node, bound)]
+        if isinstance(node, ast.IfExp) and isinstance(value, Choice) and len(value.options) == len(_ARMS):
+            arms = zip((node.body, node.orelse), value.options, strict=True)
+            return [way for arm, option in arms for way in self._ways(arm, option, scope)]
+        if any(self._is_old(self.flow.with_value(bound, option)) for option in bound.value.options):
+            raise CannotChange(Reason("this name stands for one of several classes", scope, node))
+        return []
 
     def _is_old(self, bound: Bound) -> bool:
         return self.flow.resolve(bound).value == Ref(OLD)

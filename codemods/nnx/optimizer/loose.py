@@ -87,19 +87,24 @@ def _updates(flow: Flow, sources: Sources, may: Made, linked: set[CallEvent]) ->
         yield Update(event, node.value, callee.base), promised or named or (found is not None and of_nnx(flow, found))
 
 
-def loose_reads(flow: Flow, sources: Sources, linked: set[AttrEvent]) -> Iterator[AttrEvent]:
+def loose_reads(flow: Flow, sources: Sources, linked: set[AttrEvent], may: Made) -> Iterator[AttrEvent]:
     """Yield reads of ``model`` by an object that is called an optimizer and of which nothing else is known.
 
     Args:
         flow: the project's values.
         sources: where they may come from.
         linked: reads of which it is known.
+        may: what may be an optimizer, which what nnx.merge gives need not be called.
     """
     for event in flow.project.attributes():
         if event.node.attr != "model" or event.context != "load" or event in linked:
             continue
+        if b"nnx" not in event.scope.module.source.data:
+            continue
         last = getattr(event.node.value, "attr", getattr(event.node.value, "id", ""))
-        if not _OPTIMIZER.search(last) or b"nnx" not in event.scope.module.source.data:
+        if not _OPTIMIZER.search(last) and not (
+            merged(flow, flow.here(event.base, event.scope)) and may.may_be(event.base)
+        ):
             continue
         base = flow.here(event.base, event.scope)
         if isinstance(event.base, Param) and flow.classes.annotated(event.base) and not _promised(flow, event.base):
@@ -107,7 +112,9 @@ def loose_reads(flow: Flow, sources: Sources, linked: set[AttrEvent]) -> Iterato
         if not _unknown(flow, flow.resolve(base)):
             continue
         found = sources.originals(base)
-        if not any(flow.classes.class_of(source) is not None or _library(flow, source) for source in found):
+        if merged(flow, base) or not any(
+            flow.classes.class_of(source) is not None or _library(flow, source) for source in found
+        ):
             yield event
 
 
@@ -133,6 +140,30 @@ def loose_views(flow: Flow, sources: Sources) -> Iterator[CallEvent]:
             flow.classes.class_of(source) is not None or _library(flow, source) for source in sources.originals(base)
         ):
             yield event
+
+
+def record_reads(flow: Flow, sources: Sources, linked: set[AttrEvent]) -> Iterator[tuple[AttrEvent, list[Bound]]]:
+    """Yield reads of ``model`` by a field of a record that may be one of several, with what the field may have got.
+
+    Args:
+        flow: the project's values.
+        sources: where they may come from.
+        linked: reads of which it is known.
+    """
+    for event in flow.project.attributes():
+        if event.node.attr != "model" or event.context != "load" or event in linked:
+            continue
+        found = flow.resolve(flow.here(event.base, event.scope))
+        if isinstance(found.value, Attr):
+            yield event, sources.given(flow.with_value(found, found.value.base), found.value.name)
+
+
+def merged(flow: Flow, value: Bound) -> bool:
+    """Say whether nnx.merge gave something, out of what cannot be told."""
+    found = flow.resolve(value)
+    while isinstance(found.value, Item | Indexed):
+        found = flow.resolve(flow.with_value(found, found.value.base))
+    return isinstance(found.value, Call) and flow.calls.callee_name(found) == "flax.nnx.merge"
 
 
 def _library(flow: Flow, source: Bound) -> bool:

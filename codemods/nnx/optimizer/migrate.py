@@ -15,7 +15,16 @@ from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
 from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, gradients, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings, evaluate
-from codemods.nnx.optimizer.loose import loose_reads, loose_updates, loose_views, of_nnx, possible_updates, rivals
+from codemods.nnx.optimizer.loose import (
+    loose_reads,
+    loose_updates,
+    loose_views,
+    merged,
+    of_nnx,
+    possible_updates,
+    record_reads,
+    rivals,
+)
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.reach import Reach
 from codemods.nnx.options import OptimizerForm
@@ -76,7 +85,7 @@ def migrate(context: Context) -> Iterator[Finding]:
             words = "an update() of something that cannot be told may be its own"
             for group in filter(_old, groups):
                 group.reasons.append(Reason(words, event.scope, event.node))
-    groups, told = _read_away(context, groups)
+    groups, told = _read_away(context, groups, origins)
     for group in groups:
         if group.constructors and all(c.kind == COMPATIBLE for c in group.constructors):
             taken[group] = "compatible"
@@ -98,18 +107,29 @@ def migrate(context: Context) -> Iterator[Finding]:
         yield _unseen(flow, update.event, offer=False)
 
 
-def _read_away(context: Context, groups: list[Group]) -> tuple[list[Group], Group | None]:
+def _read_away(context: Context, groups: list[Group], origins: Origins) -> tuple[list[Group], Group | None]:
     """Join the optimizers that leave the project, if the model is read of one that cannot be told.
 
     Returns:
         The groups, and the one of those optimizers, which takes the form that has a model; None if nothing is read.
     """
-    away = [group for group in groups if group.leaves and _old(group)]
+    flow, old = context.flow, [group for group in groups if _old(group)]
+    away = [group for group in old if group.leaves]
     linked = {event for group in groups for event in group.reads}
+    reads = list(loose_reads(flow, context.sources, linked, origins.may)) if old else []
     event: AttrEvent | CallEvent | None = None
     if away:
-        event = next(loose_reads(context.flow, context.sources, linked), None)
-        event = event or next(loose_views(context.flow, context.sources), None)
+        event = next(iter(reads), None) or next(loose_views(flow, context.sources), None)
+    if event is None:  # whatever was split may come back out of nnx.merge
+        event = next((read for read in reads if merged(flow, flow.here(read.base, read.scope))), None)
+        away = old
+    if event is None and old:
+        for read, given in record_reads(flow, context.sources, linked):
+            made = {origin for one in given for origin in origins.of(one)}
+            away = [group for group in old if not made.isdisjoint(group.constructors)]
+            if away:
+                event = read
+                break
     if event is None:
         return groups, None
     groups = _joined(groups, away)
@@ -231,7 +251,7 @@ def _only_new(context: Context, origins: Origins) -> list[Update] | None:
     if next(loose_updates(flow, context.sources, origins.may, linked), None) is not None:
         return None
     leaving = any(one.kind == OLD for one in made)  # or may be
-    if leaving and next(loose_reads(flow, context.sources, set()), None) is not None:
+    if leaving and next(loose_reads(flow, context.sources, set(), origins.may), None) is not None:
         return None
     return updates
 

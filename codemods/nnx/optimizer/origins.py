@@ -132,9 +132,12 @@ class Origins:
         return first if all(one is not None and one.partial is first.partial for one in made) else None
 
     def optimizer_base(self, cls: ClassFacts) -> str:
-        """Return the class of Flax that a project's class derives its optimizer from; empty if it is none."""
+        """Return the class of Flax that a project's class derives its optimizer from; empty if it is none.
+
+        Of both, as in ``nnx.ModelAndOptimizer if hasattr(...) else nnx.Optimizer``, it has the one that is new.
+        """
         names = self.flow.classes.mro(cls)[1]
-        return OLD if OLD in names else COMPATIBLE if COMPATIBLE in names else ""
+        return COMPATIBLE if COMPATIBLE in names else OLD if OLD in names else ""
 
     def of(self, bound: Bound) -> frozenset[Constructor | Param]:
         """Return the constructors that a value may come from.

@@ -92,9 +92,9 @@ def find(context: Context, parts: Iterable[Part] | None = None) -> Iterator[Alia
     yield from found.values()
 
 
-def _order(alias: Alias) -> tuple[bool, int, int]:
+def _order(alias: Alias) -> tuple[bool, bool, int, int]:
     """Return what decides between several ways in which one call matters: the plainest first."""
-    return not alias.forward, _line(alias.read), _line(alias.changed)
+    return alias.told_apart, not alias.forward, _line(alias.read), _line(alias.changed)
 
 
 def _line(node: ast.AST) -> int:

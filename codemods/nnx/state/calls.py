@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Callee
-from codemods.nnx.frames import Bound, Frame, Round
+from codemods.nnx.frames import Bound, Frame, Indexed, Round
 from codemods.nnx.identity_tests import identified
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.state.copies import applies
 from codemods.nnx.state.events import HANDED, Invoke, Log
-from codemods.nnx.state.heap import ANY, Share, Thing
+from codemods.nnx.state.heap import ANY, KEYWORD, Share, Thing
 from codemods.nnx.state.relevance import of_train_state
 from codemods.nnx.state.replay import Replay
-from codemods.nnx.values import Call, Choice, Class, Const, Function, Param, Sequence
+from codemods.nnx.values import Attr, Call, Choice, Class, Const, Function, Param, Ref, Sequence
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -33,6 +34,7 @@ class Calls:
 
     def __init__(self, execution: Execution) -> None:
         self.run = execution
+        self._unpacked: dict[ast.expr, set[Thing]] = {}  # what a starred argument unpacked last
 
     def call(self, node: ast.Call) -> set[Thing]:
         """Run a call."""
@@ -76,7 +78,7 @@ class Calls:
             return run.library.call(name, node, args, keywords)
         callee = run.flow.follow(bound, value.callee)
         if isinstance(callee.value, Class):
-            return {self.construct(callee.value.facts, args, keywords, node)}
+            return {self.construct(callee.value.facts, self._spread(node, args), keywords, node)}
         made = run.flow.classes.class_of(bound) if isinstance(func, ast.Attribute) and func.attr == "create" else None
         if made is not None:  # a TrainState
             named = dict(zip(["graphdef"], args, strict=False)) | keywords
@@ -96,6 +98,8 @@ class Calls:
             ):
                 held = {thing for thing in receiver if thing.given and thing.cls is not None}
                 found |= self.invoke(method, node, held, args, keywords)  # whoever made it has what it holds
+            elif isinstance(func, ast.Attribute) and all(self._left_to_heirs(callee.function) for callee in callees):
+                found |= self.invoke(method, node, {thing for thing in receiver if thing.unknown}, args, keywords)
             return found
         record = self._record(callee, args, keywords)
         if record is not None:
@@ -116,6 +120,9 @@ class Calls:
 
     def _classes(self, callee: Bound) -> list[ClassFacts]:
         """Return the classes of the project that an argument or the variable of a loop may be, if it is no other."""
+        table = self._table(callee)
+        if table is not None:
+            return self._listed(callee, table)
         if not isinstance(callee.value, Param | Round | Choice):
             return []
         own = callee.value
@@ -124,9 +131,56 @@ class Calls:
         classes = [source.value.facts for source in others if isinstance(source.value, Class)]
         return classes if len(classes) == len(others) <= _WAYS else []
 
+    def _table(self, callee: Bound) -> Bound | None:
+        """Return the container that a callee is taken out of, by an index or by ``get``."""
+        value, flow = callee.value, self.run.flow
+        if isinstance(value, Indexed):
+            return flow.with_value(callee, value.base)
+        if not isinstance(value, Call) or not value.args:
+            return None
+        method = flow.follow(callee, value.callee)
+        if not isinstance(method.value, Attr) or method.value.name != "get":
+            return None
+        table = flow.with_value(method, method.value.base)
+        return table if flow.containers.is_mapping(table) else None
+
+    def _listed(self, callee: Bound, table: Bound) -> list[ClassFacts]:
+        """Return the classes that an element of a container may be, as in a table of models by name.
+
+        Those that a decorator puts there are the ones that it decorates.
+        """
+        run, found = self.run, dict[ClassFacts, None]()
+        sources = run.context.sources.originals(callee)
+        if set(sources) <= {callee}:  # nothing is known of the key
+            elements = run.flow.containers.elements(table)
+            sources = OrderedSet(one for element in elements for one in run.context.sources.originals(element))
+        for source in sources:
+            if isinstance(source.value, Class):
+                found[source.value.facts] = None
+            elif isinstance(source.value, Param):
+                found |= dict.fromkeys(run.summaries.decorated(source.value.function))
+        return [*found] if len(found) <= _WAYS else []
+
+    def _left_to_heirs(self, method: FunctionFacts) -> bool:
+        return method.owner is not None and self.run.summaries.left_to_heirs(method.owner, method)
+
     def _argument(self, node: ast.expr) -> set[Thing]:
         evaluate = self.run.expressions.value
-        return self.run.elements(evaluate(node.value)) if isinstance(node, ast.Starred) else evaluate(node)
+        if not isinstance(node, ast.Starred):
+            return evaluate(node)
+        self._unpacked[node] = evaluate(node.value)
+        return self.run.elements(self._unpacked[node])
+
+    def _spread(self, node: ast.Call, args: Args) -> Args:
+        """Return the arguments of a call with those of a tuple that comes last, all of which are known, one by one."""
+        last = node.args[-1] if node.args else None
+        whole = [*self._unpacked.get(last, ())] if isinstance(last, ast.Starred) else []
+        if len(whole) != 1 or not whole[0].display or len(args) != len(node.args):
+            return args
+        numbers = sorted(int(key) for key in whole[0].fields if key.isdigit())
+        if not numbers or len(numbers) != len(whole[0].fields):
+            return args
+        return [*args[:-1], *(self.run.item({whole[0]}, str(index)) for index in range(numbers[-1] + 1))]
 
     def invoke(self, method: str, node: ast.Call, receiver: set[Thing], args: Args, keywords: Keywords) -> set[Thing]:
         """Run a method of objects; of what is given, the caller of the function will know more."""
@@ -170,6 +224,9 @@ class Calls:
             inner = run.flow.classes.method(thing.cls, method) if thing.cls is not None else None
             if thing.cls is not None and inner is not None and method not in thing.fields:
                 known = True
+                if thing.given and thing not in run.receiver and run.summaries.left_to_heirs(thing.cls, inner):
+                    result = Thing(given=True)  # the caller knows whose it is
+                    found.add(run.log.invoked(Invoke(node, method, {thing}, args, keywords, result)))
                 found |= self.method(node, inner, args, keywords, {thing} if inner.binding == "instance" else set())
                 if method == "__call__" and thing.given and run.summaries.heirs_change(thing.cls):
                     run.mutate({thing}, node, others_only=True)
@@ -192,9 +249,15 @@ class Calls:
                     found |= run.library.mentioned(target.named, [*first, *args])
                 elif target.partial is not None:
                     known = True
+                    applied = run.flow.resolve(target.partial[0]).value
+                    given, named = [*target.partial[1], *args], _prepared(target) | keywords
+                    if isinstance(applied, Ref):
+                        found |= run.library.call(applied.name, node, given, named)
+                    elif isinstance(applied, Class):
+                        found.add(self.construct(applied.facts, given, named, node))
                     for callee in run.flow.calls.callables(target.partial[0]):
-                        given = [*([set[Thing]()] if callee.on_instance else []), *target.partial[1], *args]
-                        found |= self.enter(node, callee.function, given, keywords, set())
+                        first = [set[Thing]()] if callee.on_instance else []
+                        found |= self.enter(node, callee.function, [*first, *given], named, set())
         return found, known
 
     def method(
@@ -262,7 +325,7 @@ class Calls:
                     mine = run.attribute(receiver, node.func.attr)
             around = {k: v for k, v in self._around(callee.closure).items() if k not in callee.function.params}
             around |= captured
-            given = [*(set() for _ in callee.args), *args]  # what `functools.partial` holds comes first
+            given = [*(set() for _ in callee.args), *self._spread(node, args)]  # what `partial` holds comes first
             found |= self.enter(node, callee.function, given, keywords, mine, around)
         if wrappers & GRADIENTS:
             with_value = any(name.endswith("value_and_grad") for name in wrappers)
@@ -339,6 +402,7 @@ class Calls:
     def construct(self, cls: ClassFacts, args: Args, keywords: Keywords, node: ast.Call) -> Thing:
         """Make an instance of a class of the project."""
         run = self.run
+        keywords = _named(keywords)
         made = run.summaries.instance(cls)
         init = run.flow.classes.method(cls, "__init__")
         if init is not None:
@@ -392,6 +456,7 @@ class Calls:
         summary = self.run.summaries.of(function, classes.pop() if len(classes) == 1 else None)
         if summary is None or not (summary.events or summary.results):
             return set()
+        keywords = _named(keywords)
         names = list(function.params)
         if function.binding == "instance" and names:
             if receiver:
@@ -408,6 +473,18 @@ class Calls:
             rest = {name: things for name, things in keywords.items() if name not in function.params and things}
             given[function.kwarg] = {Thing(fields=rest)} if rest else set()
         return Replay(self.run, summary, site, given, captured or {}).results()
+
+
+def _named(keywords: Keywords) -> Keywords:
+    """Return keywords with those that come out of a dict, as ``f(**given)`` hands them."""
+    given = {key: things for whole in keywords.get("**", ()) for key, things in whole.fields.items()}
+    return {**{key: things for key, things in given.items() if key != ANY}, **keywords} if given else keywords
+
+
+def _prepared(partial: Thing) -> Keywords:
+    """Return the keywords that a partial application holds."""
+    held = {key: things for key, things in partial.fields.items() if key.startswith(KEYWORD)}
+    return {key.removeprefix(KEYWORD): things for key, things in held.items()}
 
 
 def _text(node: ast.expr) -> str:

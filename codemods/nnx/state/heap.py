@@ -16,6 +16,7 @@ _INSIDE = 500  # how many objects in one are looked at
 _MANY = 8  # how many unknown objects one value may be
 _PARAMS = frozenset({"kernel", "bias", "scale", "embedding"})  # names under which layers keep parameters
 ANY = "*"  # the field of a container that stands for elements under any key
+KEYWORD = "keyword "  # begins the names of fields that hold the keywords of a partial application
 
 
 @dataclass(eq=False, repr=False, slots=True)  # they hold each other

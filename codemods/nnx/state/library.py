@@ -13,7 +13,7 @@ from codemods.nnx.known import CALLS_BODY, OPERANDS
 from codemods.nnx.pytree.functions import tree_function
 from codemods.nnx.state.containers import Containers
 from codemods.nnx.state.events import MERGE, Invoke, Log
-from codemods.nnx.state.heap import ANY, Share, Thing, is_container
+from codemods.nnx.state.heap import ANY, KEYWORD, Share, Thing, is_container
 from codemods.nnx.state.methods import STREAMS
 from codemods.nnx.state.relevance import defaults, handed_on
 from codemods.nnx.state.statements import VALUE
@@ -87,7 +87,9 @@ class Library:
             value = self.scope.module.values.get(node.args[0])
             named = next((thing.named for thing in args[0] if thing.named), None)
             partial = (run.flow.here(value, self.scope), args[1:]) if value is not None else None
-            return {Thing(partial=partial, named=named)} if partial or named else set()
+            held = {f"argument {index}": things for index, things in enumerate(args[1:]) if things}
+            held |= {f"{KEYWORD}{key}": things for key, things in keywords.items() if things}
+            return {Thing(partial=partial, named=named, fields=held)} if partial or named else set()
         if name in _TELLING:
             if len(args) > 1:
                 run.told_apart(args[0], args[1], node)
@@ -188,6 +190,9 @@ class Library:
         return self.run.log.invoked(Invoke(node, name, set(), args, keywords, Thing(given=True), self.scope))
 
     def _update(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
+        if any(isinstance(a, ast.Starred) for a in node.args[:1]):  # nnx.update(*pair)
+            states = {thing for thing in args[0] if thing.kind is Kind.STATE}
+            args = [args[0] - states, states, *args[1:]]
         for things in (*args[1:], *keywords.values()):
             self.run.read(things, node)
         given = {thing for things in (*args[1:], *keywords.values()) for thing in things}

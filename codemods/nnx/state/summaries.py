@@ -15,7 +15,7 @@ from codemods.nnx.state.events import Put, Summary, flat, visible
 from codemods.nnx.state.heap import Change, Thing
 from codemods.nnx.state.relevance import defaults
 from codemods.nnx.state.stateful import class_may_change
-from codemods.nnx.values import Class
+from codemods.nnx.values import Attr, Call, Class, ModuleRef
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -24,6 +24,7 @@ _DEPTH = 30  # how many calls deep functions are followed
 _SET = pattern(rb"(?m)^[ \t]*([A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)[ \t]*(?::[^=\n]+)?=(?!=)")
 _OF_CLASS = pattern(rb"(?<![\w.])(?:cls|_*[A-Z]\w*)\.(\w+)")
 _WORDS = (b"nnx", b"flax", b".value", b".update(", b"state", b"model")  # one of which stands where Variables are used
+_FROM_TABLE = pattern(rb"\w\]\(")  # TABLE[name](...)
 
 
 class Summaries:
@@ -45,6 +46,7 @@ class Summaries:
         self.names |= {name for cls in context.project.classes() for name, _ in defaults(cls)}
         self.of_classes = {name for module in context.project.modules for name in _set_on_classes(module.source.data)}
         self._heirs: dict[ClassFacts, bool] = {}
+        self._decorated: dict[FunctionFacts, list[ClassFacts]] | None = None
         self._plain: dict[ModuleFacts, bool] = {}
         self.unpacked: set[ast.AST] = set()  # calls whose result is taken apart
         self._deep = 0
@@ -75,9 +77,22 @@ class Summaries:
     def _silent(self, module: ModuleFacts) -> bool:
         """Say whether nothing in a module can have to do with Variables, going by its text."""
         if module not in self._plain:
-            text = module.source.data
-            self._plain[module] = not any(word in text for word in _WORDS)
+            self._plain[module] = not _speaks(module) and not self._makes(module)
         return self._plain[module]
+
+    def _makes(self, module: ModuleFacts) -> bool:
+        """Say whether a module may make instances of classes that it only names: imported ones, or those in a table."""
+        if _FROM_TABLE.search(module.source.data):
+            return True
+        project = self.context.flow.project
+        imported = [value for values in module.scope.bindings.values() for value in values if isinstance(value, Attr)]
+        homes = [(project.find(v.base.name, v.base.importer), v) for v in imported if isinstance(v.base, ModuleRef)]
+        return any(
+            home is not None
+            and _speaks(home)
+            and any(isinstance(v, Class) for v in home.scope.bindings.get(one.name, ()))
+            for home, one in homes
+        )
 
     def _run(self, function: FunctionFacts, cls: ClassFacts | None) -> Summary:
         run = self.start(function)
@@ -161,6 +176,34 @@ class Summaries:
             self._kinds[cls] = next(iter(kinds)) if len(kinds) == 1 else None
         return self._kinds[cls]
 
+    def decorated(self, function: FunctionFacts) -> list[ClassFacts]:
+        """Return the classes that a function decorates, or that it decorates for the function around it."""
+        if self._decorated is None:
+            self._decorated = {}
+            flow = self.context.flow
+            for cls in self.context.project.classes():
+                for decorator in cls.decorators:
+                    made = decorator.callee if isinstance(decorator, Call) else decorator
+                    for callee in flow.calls.callables(flow.here(made, cls.scope.parent or cls.scope)):
+                        self._decorated.setdefault(callee.function, []).append(cls)
+        outer = function.scope.parent
+        around = outer.function if outer is not None else None
+        functions = [one for one in (function, around) if one is not None]
+        return [cls for one in functions for cls in self._decorated.get(one, ())]
+
+    def left_to_heirs(self, cls: ClassFacts, method: FunctionFacts) -> bool:
+        """Say whether a method of an object that is declared to be of a class may be that of a class derived from it.
+
+        Of a protocol that says nothing itself, each class that has such a method may be meant.
+        """
+        classes = self.context.flow.classes
+        if any(method.name in heir.methods for heir in classes.heirs(cls) if heir is not cls):
+            return True
+        if not any(name.endswith(".Protocol") for name in classes.mro(cls)[1]):
+            return False
+        summary = self.of(method)
+        return summary is not None and not summary.events and not summary.results and method.name in self.names
+
     def heirs_change(self, cls: ClassFacts) -> bool:
         """Say whether some class that overrides how objects of a class are called changes Variables when it is."""
         if cls not in self._heirs:
@@ -175,6 +218,10 @@ class Summaries:
         if module not in self._functions:
             self._functions[module] = {function.node: function for function in module.functions}
         return self._functions[module].get(node)
+
+
+def _speaks(module: ModuleFacts) -> bool:
+    return any(word in module.source.data for word in _WORDS)
 
 
 def _set_on_classes(text: bytes) -> Iterator[str]:

@@ -8,7 +8,7 @@ None are static unless ``nnx.data`` says otherwise; data that is found in them, 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeGuard
@@ -118,6 +118,7 @@ _CONTAINERS = frozenset(
 _ARRAYS = frozenset({"Array", "ndarray", "PRNGKeyArray"})
 _NUMBERS = frozenset({"bool", "bytes", "complex", "float", "int", "str", "Callable"})
 _ONE_OF = frozenset({"Annotated", "Final", "Optional", "Union"})
+_OF_GETATTR = 2  # arguments, where it has no default
 _DEPTH = 6  # how deep containers, calls and arguments are looked into
 _STEPS = 1_000  # how many values one search for data may see
 
@@ -178,7 +179,8 @@ class Attributes:
             )
             kinds = self.context.kinds.class_kinds(Bound(Class(cls)))
             names = self.flow.classes.mro(cls)[1]
-            self._owner[cls] = not off and bool(kinds & _OWNERS) and "flax.nnx.Object" not in names
+            plain = "flax.nnx.Object" in names and "flax.nnx.Pytree" not in names  # not one chosen by the version
+            self._owner[cls] = not off and bool(kinds & _OWNERS) and not plain
         return self._owner[cls]
 
     @cached_property
@@ -261,17 +263,19 @@ class Attributes:
         found: list[tuple[Value, ast.expr, CallEvent | ItemStore, Value]] = []
         for call in self.context.project.calls():
             callee, func = call.value.callee, call.node.func
-            if not isinstance(callee, Attr) or not isinstance(func, ast.Attribute):
+            if not isinstance(callee, Attr) or not isinstance(func, ast.Attribute | ast.Name):
                 continue
+            node = func.value if isinstance(func, ast.Attribute) else func  # `add = self.layers.append`
             added: list[Value] = []
             if callee.name in _FILLING:
                 added = [Each(value, call.node) for value in call.value.args[:1]]
                 added += [value for name, value in call.value.keywords if name is not None]
-            elif callee.name in _ADDING and not isinstance(func.value, ast.Attribute):
+            elif callee.name in _ADDING and not isinstance(node, ast.Attribute):
                 added = [*call.value.args]
             if added:
-                held = self._held(_outermost(callee.base))
-                found += [(one, func.value, call, value) for one in held for value in added]
+                meant = self._meant(callee.base, call.scope)
+                held = dict.fromkeys(one for way in meant for one in self._held(_outermost(way)))
+                found += [(one, node, call, value) for one in held for value in added]
         for module in self.context.project.modules:
             for store in module.item_stores:
                 augmented = isinstance(store.statement, ast.AugAssign)
@@ -280,6 +284,26 @@ class Attributes:
                     put = Each(value, store.node) if augmented else value
                     found += [(held, store.node.value, store, put) for held in self._held(_outermost(store.base))]
         return found
+
+    def _meant(self, container: Value, scope: Scope, depth: int = 0) -> list[Value]:
+        """Return the containers that one may be: of a choice each, of ``for l in (self.a, self.b)`` each attribute, and
+        what ``getattr`` gives under names that are known."""
+        plain = container
+        while isinstance(plain, Changed | Loop):
+            plain = plain.before
+        ways: tuple[Value, ...] = ()
+        if isinstance(plain, Choice):
+            ways = plain.options
+        elif isinstance(plain, Each) and isinstance(plain.base, Sequence):
+            ways = plain.base.items
+            if not all(isinstance(way, Attr) for way in ways):
+                return [container]
+        elif isinstance(plain, Call) and isinstance(plain.callee, Ref | Free) and len(plain.args) == _OF_GETATTR:
+            if plain.callee.name.rpartition(".")[2] == "getattr":
+                ways = tuple(Attr(plain.args[0], name) for name in dict.fromkeys(self._texts(plain.args[1], scope)))
+        if not ways or depth > _DEPTH:
+            return [container]
+        return [one for way in ways for one in self._meant(way, scope, depth + 1)]
 
     def _held(self, container: Value) -> list[Value]:
         """Return a container, and what callers give for it if it is a parameter."""
@@ -424,9 +448,28 @@ class Attributes:
             return True
         if isinstance(found.value, Attr | Item | Indexed) and self._is_stream(found, found.value):
             return True
+        if isinstance(found.value, Attr) and self._declared(found, found.value, _names_data):
+            return True
         if not isinstance(bound.value, Param | Call):
             return False
         return any(self.arrays.is_array(source) for source in self.context.sources.of(bound) - {bound})
+
+    def _declared(self, found: Bound, attr: Attr, says: Callable[[Context, ast.expr, Scope], bool]) -> bool:
+        """Say whether the class of an object declares an attribute of which nothing else is known, as dataclasses do.
+
+        Args:
+            found: the attribute.
+            attr: its value.
+            says: tells an annotation of data from others.
+        """
+        cls = self.flow.classes.class_of(self.flow.follow(found, attr.base))
+        if cls is None or self.flow.fields.field(self.flow.follow(found, attr.base), attr.name):
+            return False
+        for parent in self.flow.classes.mro(cls)[0]:
+            for statement in parent.node.body:
+                if isinstance(statement, ast.AnnAssign) and getattr(statement.target, "id", "") == attr.name:
+                    return says(self.context, statement.annotation, parent.scope.parent or parent.scope)
+        return False
 
     def _is_drawn(self, found: Bound, call: Call) -> bool:
         """Say whether a call draws a key from a stream: ``rngs.noise()`` or ``rngs()``."""
@@ -587,6 +630,8 @@ class Attributes:
             base = self.flow.with_value(found, value.base)
             if self.flow.calls.callee_name(base) in _FLATTENING:
                 return any(self.holds_data(self.flow.with_value(base, a), depth + 1) for a in value.base.args[:1])
+        if isinstance(value, Item | Indexed) and self._unzipped(found, value, depth):
+            return True
         if isinstance(value, Sequence) and any(
             isinstance(item, Star) and self.arrays.is_array(self.flow.with_value(found, item.value))
             for item in value.items
@@ -608,7 +653,7 @@ class Attributes:
             ways = value.options if isinstance(value, Choice) else (value.before, value.again)
             return any(self.holds_data(self.flow.with_value(found, way), depth + 1) for way in ways if way is not None)
         if isinstance(value, Attr):
-            return self._on_some_way(found, depth)
+            return self._on_some_way(found, depth) or self._declared(found, value, _annotates)
         if isinstance(value, Call):
             return self._result(found, value, depth)
         if isinstance(value, Param):
@@ -616,6 +661,22 @@ class Attributes:
         if not isinstance(value, Sequence | Mapping | Comprehension | Changed):
             return False
         return any(self._is_or_holds(element, depth) for element in self.flow.containers.elements(found))
+
+    def _unzipped(self, found: Bound, value: Item | Indexed, depth: int) -> bool:
+        """Say whether a value is what ``zip(*pairs)`` gives of one place of pairs, and that is data."""
+        zipped, place = self.flow.follow(found, value.base), _place(value)
+        call = zipped.value
+        if not isinstance(call, Call) or len(call.args) != 1 or not isinstance(call.args[0], Star):
+            return False
+        if not isinstance(place, int) or self.flow.calls.callee_name(zipped) != "builtins.zip":
+            return False
+        rows = self.flow.containers.elements(self.flow.with_value(zipped, call.args[0].value))
+        known = [self.flow.resolve(row) for row in rows]
+        return any(
+            self._is_or_holds(self.flow.with_value(row, row.value.items[place]), depth)
+            for row in known
+            if isinstance(row.value, Sequence) and 0 <= place < len(row.value.items)
+        )
 
     def _is_or_holds(self, bound: Bound, depth: int) -> bool:
         if self.is_data(bound) or self.holds_data(bound, depth + 1) or self._drawn(bound, depth):

@@ -33,6 +33,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield dict keys, set members and comparisons that are Variables."""
     if not context.options.crosses("0.12"):
         return
+    yield from _states(context)
     variables = Variables(context)
     for module in context.asked.modules:
         for node in module.source.of_type(*_ASKING):
@@ -44,6 +45,37 @@ def check(context: Context) -> Iterator[Finding]:
                         yield _hashing(module, key)
             elif isinstance(node, ast.Compare):
                 yield from _compared(variables, module, node)
+
+
+def _states(context: Context) -> Iterator[Finding]:
+    """Yield comparisons of two states, which up to 0.10 were equal to themselves alone."""
+    for module in context.asked.modules:
+        if not module.source.mentions(b"nnx"):
+            continue
+        for node in module.source.of_type(ast.Compare):
+            sides = (node.left, node.comparators[0])
+            if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+                continue
+            if any(not isinstance(one, ast.Name | ast.Attribute | ast.Call) for one in sides):
+                continue
+            if _written_alike(*sides) or not all(_is_state(context, module, one) for one in sides):
+                continue
+            message = (
+                "`==` between states compares the contents of their Variables since Flax 0.12.1, which raises "
+                "ValueError for arrays; up to 0.10 no state was equal to another one"
+            )
+            help = "compare the arrays: all(jax.tree.leaves(jax.tree.map(lambda a, b: bool((a == b).all()), one, two)))"
+            yield finding("NNX610", scope_of(module, node), node, message, help)
+
+
+def _written_alike(one: ast.expr, two: ast.expr) -> bool:
+    """Say whether two names or attributes are the same, so that they stand for one state."""
+    return not isinstance(one, ast.Call) and ast.unparse(one) == ast.unparse(two)
+
+
+def _is_state(context: Context, module: ModuleFacts, node: ast.expr) -> bool:
+    value = module.values.get(node)
+    return value is not None and context.kinds.only(context.flow.here(value, scope_of(module, node))) is Objects.STATE
 
 
 def _hashing(module: ModuleFacts, node: ast.expr) -> Finding:
@@ -237,7 +269,9 @@ RULE = Rule(
     why="""\
 Up to Flax 0.12.0 two Variables were equal if they were the same object, and could be keys of dicts and members of sets;
 none was equal to a number, an array of NumPy or another value that is no array of JAX.
-Since 0.12.1 `==` compares the contents element by element, and hashing raises TypeError.
+Since 0.12.1 `==` compares the contents element by element, and hashing raises TypeError. So does `==` between states,
+whose leaves are Variables: up to 0.10 no state was equal to another one, in 0.11 those of one object are, and since
+0.12.1 the comparison raises ValueError unless each Variable holds one number.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -11,6 +11,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.v012.told_layers import ToldLayers
 from codemods.nnx.v012.variables import Variables
 from codemods.nnx.values import Attr, Item, Value
 
@@ -19,7 +20,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield augmented assignments whose target is a Variable."""
     if not context.options.crosses("0.12"):
         return
-    variables = Variables(context)
+    variables, told = Variables(context), ToldLayers(context)
     for module in context.asked.modules:
         attributes = {e.node: e for e in module.attributes if e.context == "store"}
         for statement in module.source.of_type(ast.AugAssign):
@@ -32,7 +33,9 @@ def check(context: Context) -> Iterator[Finding]:
                 place = module.values[target], scope_of(module, statement)
             elif isinstance(target, ast.Subscript) and {target.value, target.slice} <= module.values.keys():
                 place = Item(module.values[target.value], module.values[target.slice]), scope_of(module, statement)
-            if place is not None and variables.is_variable(*place) and module.source.faithful(target):
+            if place is None or not module.source.faithful(target):
+                continue
+            if variables.is_variable(*place) or told.parameter(place[0], target, place[1]):
                 end = module.source.span(target)[1]
                 yield finding(
                     "NNX605",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent
+from codemods.nnx.facts import AttrEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.kinds import result_kind
+from codemods.nnx.patterns import pattern
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.v012.told_layers import ToldLayers
 from codemods.nnx.values import Call
 
 _NAMES = frozenset(
@@ -18,6 +20,8 @@ _NAMES = frozenset(
         "scale_init",
     ]
 )  # fmt: skip
+# whether a layer has it is looked at first: hasattr(layer, "kernel_init")
+_ASKED = pattern(rb"hasattr\([^()]*,\s*[\"']\w+_init[\"']\)", needs=(b"hasattr(",))
 # classes of the library that are no layers themselves
 _BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "flax.nnx.Object"})
 
@@ -40,18 +44,22 @@ def check(context: Context) -> Iterator[Finding]:
 def _of_layer(context: Context, event: AttrEvent) -> bool:
     """Say whether an object is a layer of the library, or derives from one and keeps no such attribute."""
     flow = context.flow
+    if ToldLayers(context).layers(event.base, event.node.value, event.scope):
+        asked = event.scope.module.source.matches(_ASKED)
+        return not asked and not any(_keeps(cls, event.node.attr) for cls in context.project.classes())
     for source in context.sources.originals(flow.here(event.base, event.scope)):
         cls = flow.classes.class_of(source)
         if cls is not None:
-            own = any(
-                event.node.attr in c.stores or event.node.attr in c.fields or event.node.attr in c.scope.env
-                for c in flow.classes.mro(cls)[0]
-            )
+            own = any(_keeps(c, event.node.attr) for c in flow.classes.mro(cls)[0])
             if not own and any(name.startswith("flax.nnx.") for name in flow.classes.mro(cls)[1] - _BASES):
                 return True
         elif isinstance(source.value, Call) and result_kind(flow.calls.callee_name(source)) is Objects.MODULE:
             return True
     return False
+
+
+def _keeps(cls: ClassFacts, name: str) -> bool:
+    return name in cls.stores or name in cls.fields or name in cls.scope.env
 
 
 RULE = Rule(

@@ -12,12 +12,13 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.places import places
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Const, Sequence, Unknown, Value
+from codemods.nnx.values import Call, Comprehension, Const, Sequence, Unknown, Value
 
 _OFF = frozenset({"jax.set_mesh", "jax.sharding.set_mesh", "jax.sharding.use_mesh", "flax.nnx.use_eager_sharding"})
 _KEYWORDS = frozenset({"sharding", "sharding_names", "out_sharding"})
 _PARTITIONED = frozenset({"flax.nnx.with_partitioning", "flax.nnx.bridge.with_partitioning"})
 _METADATA = frozenset({"flax.nnx.with_metadata"})
+_AXES = frozenset({"PartitionSpec", "P", "logical_to_mesh_axes"})  # what gives names of axes, by its last name
 # a module that names none of these makes annotated Variables by keywords only
 _WORDS = (b"with_partitioning", b"set_mesh", b"use_mesh", b"use_eager_sharding")
 
@@ -96,8 +97,8 @@ def _starred(context: Context, event: CallEvent, value: Unknown) -> bool:
 def _is_axes(context: Context, found: Bound) -> bool:
     """Say whether a value is names of mesh axes, as a caller may give them."""
     if isinstance(found.value, Call):
-        return context.flow.calls.callee_name(found).rpartition(".")[2] in {"PartitionSpec", "P"}
-    return isinstance(found.value, Sequence)
+        return context.flow.calls.callee_name(found).rpartition(".")[2] in _AXES
+    return isinstance(found.value, Sequence | Comprehension)  # also `tuple(rules[name] for name in names)`
 
 
 RULE = Rule(

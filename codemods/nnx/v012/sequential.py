@@ -17,7 +17,7 @@ from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.attributes import Attributes
 from codemods.nnx.v012.data_marks import wrapped
 from codemods.nnx.v012.walked_lists import walked_lists
-from codemods.nnx.values import Call, Function, Ref, Star
+from codemods.nnx.values import Call, Changed, Function, Ref, Star
 
 _MARKS = frozenset({"flax.nnx.data", "flax.nnx.static"})
 
@@ -61,8 +61,12 @@ def _surgery(context: Context, node: ast.AST, reads: dict[ast.Attribute, AttrEve
             return
         if index is None and _asked(context, event):
             return
+        anew = _assigned(context, event)
+        if _before(anew, event):
+            return  # what was assigned is a list of its own
         name = "data" if new else "static"
         alone = set(context.options.targets) == {"0.12"} and len(made) == len(_sources(context, event))
+        alone = alone and _later(context, anew, event)
         yield finding(
             "NNX613",
             event.scope,
@@ -79,7 +83,8 @@ def _surgery(context: Context, node: ast.AST, reads: dict[ast.Attribute, AttrEve
             continue
         value = event.scope.module.values.get(given) if given is not None else None
         new = _is_data(context, context.flow.here(value, event.scope)) if value is not None else None
-        if any(_shifted(one, index, -1 if given is None else 1) or _put(one, index, new) for one in made):
+        moved = any(_shifted(one, index, -1 if given is None else 1) or _put(one, index, new) for one in made)
+        if moved and not _before(_assigned(context, event), event):
             yield finding(
                 "NNX613",
                 event.scope,
@@ -88,6 +93,33 @@ def _surgery(context: Context, node: ast.AST, reads: dict[ast.Attribute, AttrEve
                 "an error since Flax 0.12",
                 "assign a new list: model.layers = [*model.layers[:1], layer, *model.layers[1:]]",
             )
+
+
+def _assigned(context: Context, event: AttrEvent) -> list[AttrEvent]:
+    """Return the places where all layers of what may be the same object are assigned anew, as another list."""
+    mine = {source.value for source in _sources(context, event)}
+    return [
+        one
+        for one in context.project.attributes()
+        if one.node.attr == "layers"
+        and one.context == "store"
+        and not isinstance(one.stored, Changed)  # layers[...] = ...
+        and isinstance(one.statement, ast.Assign | ast.AnnAssign)
+        and any(source.value in mine for source in _sources(context, one))
+    ]
+
+
+def _before(places: list[AttrEvent], event: AttrEvent) -> bool:
+    """Say whether one of several places stands before another one in the same body."""
+    return any(one.scope is event.scope and one.statement.lineno < event.statement.lineno for one in places)
+
+
+def _later(context: Context, places: list[AttrEvent], event: AttrEvent) -> bool:
+    """Say whether all of several places come after another one, which is in no loop with them."""
+    paths = context.bodies.paths(event.scope).get(event.node, ())
+    if any(isinstance(block, ast.For | ast.While) for block, _ in paths):
+        return not places
+    return all(one.scope is event.scope and one.statement.lineno > event.statement.lineno for one in places)
 
 
 def _shifts(node: ast.AST) -> Iterator[tuple[ast.expr, int | None, ast.expr | None]]:

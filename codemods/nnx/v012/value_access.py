@@ -15,6 +15,7 @@ from codemods.nnx.places import listed
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.source import Source
 from codemods.nnx.v012.told import Told
+from codemods.nnx.v012.told_layers import ToldLayers
 from codemods.nnx.v012.value_mutation import mutated
 from codemods.nnx.v012.variables import Variables
 from codemods.nnx.values import Const
@@ -36,17 +37,19 @@ def check(context: Context) -> Iterator[Finding]:
         return  # `[...]` and get_value() go past it
     variables = Variables(context)
     places = list(variables.values())
-    told = Told(context)
-    known = {
-        e: variables.is_variable(e.base, e.scope) or told.is_variable(e)
-        for e in places
-        if e.scope.module in context.asked
-    }
+    told, layers = Told(context), ToldLayers(context)
+
+    def of_variable(event: AttrEvent) -> bool:
+        if variables.is_variable(event.base, event.scope) or told.is_variable(event):
+            return True
+        return layers.parameter(event.base, event.node.value, event.scope)
+
+    known = {e: of_variable(e) for e in places if e.scope.module in context.asked}
     if not any(known.values()):
         return  # nothing would be said of the modules that are asked about
     for event in places:
         if event not in known:
-            known[event] = variables.is_variable(event.base, event.scope) or told.is_variable(event)
+            known[event] = of_variable(event)
     inner = mutated(context)
     called = {call.node.func for call in context.project.calls()}
     sure: list[tuple[AttrEvent, Fix]] = []

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, Scope
-from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.frames import Bound, Indexed, Part
 from codemods.nnx.kinds import Kind, may_have_kind, names_of
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.may.may import Made
@@ -82,6 +82,9 @@ class Variables:
     def _is_variable(self, bound: Bound) -> bool:
         if self.context.kinds.only(bound) is Kind.VARIABLE or self._is_leaf(bound) or self._in_state(bound):
             return True
+        made = self.flow.resolve(bound)
+        if isinstance(made.value, Part):  # a copy is what it is a copy of
+            return self._is_variable(made.value.of)
         sources = self.context.sources.all_of(bound, _may_be_told)
         others = [source for source in sources or () if not keeps(source.value)]
         if not sources or not others or len(others) == len(sources):

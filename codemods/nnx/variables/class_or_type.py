@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Param
+from codemods.nnx.values import Attr, Call, Param, Star
 from codemods.nnx.variables.leaves import Leaves
 
 # functions whose filters get the leaves of a state, with the position of their first filter
@@ -23,6 +23,7 @@ _FILTERED = {
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
 # functions whose filters get the Variables of a module, and what takes a mapping of filters
 _LIVE = frozenset({"flax.nnx.pop", "flax.nnx.variables", "flax.nnx.StateAxes", "flax.nnx.StateSharding"})
+_METHODS = frozenset({"filter", "split"})  # of states
 _JOINED = frozenset({"flax.nnx.All", "flax.nnx.Any", "flax.nnx.Not"})
 
 
@@ -43,7 +44,7 @@ def check(context: Context) -> Iterator[Finding]:
                 event = events.get(node) if isinstance(node, ast.Call) else None
                 if event is None or not _tests_variable(context, event) or not _by_type(choice, event):
                     continue
-                filters = _filters(context) if filters is None else filters
+                filters = filters_of_states(context) if filters is None else filters
                 subject = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
                 filtered = (
                     isinstance(subject, Param)
@@ -100,18 +101,18 @@ def _fix(context: Context, event: CallEvent, choice: ast.BoolOp, place: int) -> 
     return Fix(((source.path, Edit(start, end, b"")),))
 
 
-def _filters(context: Context) -> frozenset[FunctionFacts]:
+def filters_of_states(context: Context) -> frozenset[FunctionFacts]:
     """Return the project's functions that are filters of states, and nothing else."""
     found: set[FunctionFacts] = set()
     others: set[FunctionFacts] = set()
-    names = {name.rpartition(".")[2] for name in (*_FILTERED, *_OPTIMIZERS, *_LIVE)}
+    names = {name.rpartition(".")[2] for name in (*_FILTERED, *_OPTIMIZERS, *_LIVE)} | _METHODS
     for event in context.project.calls():
         word = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
         if word not in names:
             continue
         bound = context.flow.here(event.value, event.scope)
         name = context.flow.calls.callee_name(bound)
-        first = _FILTERED.get(name)
+        first = 0 if word in _METHODS and _of_state(context, event) else _FILTERED.get(name)
         if first is not None:
             given = list(event.value.args[first:])
         elif name in _OPTIMIZERS:
@@ -119,14 +120,22 @@ def _filters(context: Context) -> frozenset[FunctionFacts]:
             given = [wrt] if wrt is not None else []
         else:
             given = [*event.value.args, *(value for _, value in event.value.keywords)]
-        into = others if name in _LIVE else found
+        into = found if first is not None or name in _OPTIMIZERS else others
         for value in given:
             into.update(_functions(context, context.flow.with_value(bound, value)))
     return frozenset(one for one in found - others if not context.flow.sites.callers(one))
 
 
+def _of_state(context: Context, event: CallEvent) -> bool:
+    """Say whether a method is called of a state."""
+    callee = event.value.callee
+    return isinstance(callee, Attr) and context.kinds.only(context.flow.here(callee.base, event.scope)) is Objects.STATE
+
+
 def _functions(context: Context, given: Bound) -> Iterator[FunctionFacts]:
     """Yield the functions that a filter is, or that are joined in it."""
+    if isinstance(given.value, Star):
+        given = context.flow.with_value(given, given.value.value)
     resolved = context.flow.resolve(given)
     if isinstance(resolved.value, Call) and context.flow.calls.callee_name(resolved) in _JOINED:
         for part in resolved.value.args:

@@ -6,15 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts
+from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Param
+from codemods.nnx.variables.class_or_type import filters_of_states
 from codemods.nnx.variables.leaves import Leaves
-
-# functions whose filters get the leaves of a state, with the position of their first filter
-_FILTERED = {"flax.nnx.state": 1, "flax.nnx.split": 1, "flax.nnx.filter_state": 1, "flax.nnx.split_state": 1}
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -22,7 +20,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     leaves = Leaves(context)
-    filters = _filters(context)
+    filters = filters_of_states(context)
     for module in context.asked.modules:
         for event in module.calls:
             if not _tests_variable(context, module, event):
@@ -52,22 +50,6 @@ def _tests_variable(context: Context, module: ModuleFacts, event: CallEvent) -> 
     members = list(context.flow.containers.elements(classes)) or [classes]
     text = module.source.text(node.args[1])
     return "VariableState" not in text and all(context.kinds.class_kinds(m) == {Objects.VARIABLE} for m in members)
-
-
-def _filters(context: Context) -> frozenset[FunctionFacts]:
-    """Return the project's functions that are filters of states."""
-    found: set[FunctionFacts] = set()
-    for event in context.project.calls():
-        text = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
-        if f"flax.nnx.{text}" not in _FILTERED:
-            continue
-        bound = context.flow.here(event.value, event.scope)
-        first = _FILTERED.get(context.flow.calls.callee_name(bound))
-        if first is not None:
-            for value in event.value.args[first:]:
-                callees = context.flow.calls.callables(context.flow.with_value(bound, value))
-                found.update(c.function for c in callees if len(c.function.params) == 2)
-    return frozenset(found)
 
 
 RULE = Rule(
