@@ -197,3 +197,12 @@ def test_quiet_programs_run(version: str, tmp_path: Path) -> None:
     }
     done = execute_all(version, programs, tmp_path / version)
     assert {name: output.err for name, output in done.items() if output.code} == {}
+
+
+def test_what_only_tests_trace() -> None:
+    """A test would fail if NumPy could not do there what it is asked for: it may choose another backend, or a mode."""
+    tools = _HEAD + "def halved(x):\n    return np.asarray(x * 0.5)  # NNX810\n"
+    user = _HEAD + "from tools import halved\n@jax.jit\ndef f(x):\n    return halved(x) + 1\n"
+    assert _found({"tools.py": tools, "main.py": user}) == _marked({"tools.py": tools, "main.py": user})
+    assert not _found({"tools.py": tools, "test_tools.py": user})
+    assert _found({"tools.py": tools, "main.py": user, "test_tools.py": user}) == _marked({"tools.py": tools})

@@ -17,7 +17,7 @@ from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.lax_control_flow import parts
 from codemods.nnx.lint.owners import plain_module
 from codemods.nnx.lint.places import callers_of, in_test
-from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.syntax import constant, inside, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Class, Const, Free, Item, Param, Ref, Value
 
@@ -127,7 +127,7 @@ def _sown(context: Context, event: CallEvent) -> _Sown | None:
 
 def _adds(event: CallEvent) -> bool:
     """Say whether the function of a ``sow`` that joins the old value with the new one adds them."""
-    given = next((k.value for k in event.node.keywords if k.arg == "reduce_fn"), None)
+    given = keyword(event.node, "reduce_fn")
     if given is None or any(k.arg == "init_fn" and not isinstance(k.value, ast.Lambda) for k in event.node.keywords):
         return False
     if isinstance(given, ast.Lambda):
@@ -192,10 +192,9 @@ def _first(context: Context, node: ast.expr, scope: Scope, names: set[str]) -> I
     variable = node if isinstance(node, ast.Name) else target
     starts: list[ast.expr] = [] if isinstance(node, ast.Name) else [node]
     if isinstance(variable, ast.Name):
-        uses = context.bodies.names(scope).get(variable.id, ())
-        if sum(isinstance(one.ctx, ast.Store) for one in uses) != 1:
+        if len(context.bodies.stores(scope, variable.id)) != 1:
             return
-        starts = [one for one in uses if isinstance(one.ctx, ast.Load)]
+        starts = [*context.bodies.reads(scope, variable.id)]
     for start in starts:
         child, up, named = start, above_of.get(start), False
         if isinstance(up, ast.Call) and last_word(up.func) in {"leaves", "tree_leaves"} and up.args[:1] == [start]:
@@ -297,10 +296,10 @@ def _joined(context: Context, node: ast.expr, scope: Scope, added: bool, depth: 
     """
     above_of = around(context, scope)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        uses = context.bodies.names(scope).get(node.id, ())
-        if depth > _DEPTH or sum(isinstance(one.ctx, ast.Store) for one in uses) != 1:
+        if depth > _DEPTH or len(context.bodies.stores(scope, node.id)) != 1:
             return False
-        return any(_joined(context, one, scope, added, depth + 1) for one in uses if isinstance(one.ctx, ast.Load))
+        reads = context.bodies.reads(scope, node.id)
+        return any(_joined(context, one, scope, added, depth + 1) for one in reads)
     child: ast.AST = node
     above = above_of.get(child)
     while above is not None:

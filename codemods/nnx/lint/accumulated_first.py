@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, kinds_of
-from codemods.nnx.lint.syntax import constant, keyword, names_in
+from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Const, of_display
 
@@ -77,7 +77,7 @@ def _counter(loop: ast.For | ast.While) -> str | None:
     if word in {"range", "trange"} and isinstance(target, ast.Name):
         return target.id if len(given.args) == 1 or constant(given.args[0]) == 0 else None
     if word == "enumerate" and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
-        start = given.args[1] if len(given.args) > 1 else keyword(given, "start")
+        start = argument(given, 1, "start")
         return target.elts[0].id if start is None or constant(start) == 0 else None
     return None
 

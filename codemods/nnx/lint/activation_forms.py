@@ -11,6 +11,11 @@ from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.patterns import pattern
 
 _WIDTH = pattern(r"(^|_)(in|fan_in|n_in|d_in|in_\w+|dim|width|features|hidden\w*|input\w*)(_|$)|shape")
+# `midpoint - x` and `1 / x` fall where x rises, so that the exponential of them is the right one
+_FALLING = pattern(
+    r"\b(\w*0|\w*mid\w*|\w*cent\w*|\w*thresh\w*|\w*cut\w*|\w*mu|\w*loc|\w*mean|\w*shift|\w*offset|\w*bias|[bcm]) - "
+    r"|\b1(\.0*)? / |reciprocal|divide"
+)
 _WRONG = (
     Wrong(
         ("X + sigmoid(X)",),
@@ -32,6 +37,7 @@ _WRONG = (
         "1 / (1 + exp(-x))",
         (b"exp(",),
         pattern(r"(^|\W|_)sigmoid|logistic"),
+        unlike={"X": _FALLING},
         plain="X",
     ),
     Wrong(

@@ -10,11 +10,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.lint.arithmetic import squared
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.places import callers_of, formula_of, in_test, position, written
 from codemods.nnx.lint.syntax import argument, constant, names_in, operands
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.optimizer.gradients import gradient
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Item, Param, Value
@@ -52,7 +54,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     if not _HELD.search(last_word(node.targets[0]).lower()):
                         found = _added(context, scope, node.value)
                 elif isinstance(node, ast.Return) and node.value is not None:
-                    parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                    parts = elements(node.value)
                     found = next((loss for part in parts if (loss := _added(context, scope, part))), None)
                 elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
                     found = _stepped(context, scope, node.target, node.value)
@@ -89,7 +91,7 @@ def _zipped(context: Context, scope: Scope, value: ast.ListComp | ast.GeneratorE
     if len(pairs.args) != 2 or not isinstance(target, ast.Tuple) or len(target.elts) != 2:
         return None
     kept, added = (names_in(one) for one in target.elts)
-    for part in value.elt.elts if isinstance(value.elt, ast.Tuple | ast.List) else [value.elt]:
+    for part in elements(value.elt, lists=True):
         if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Add):
             return None
         ways = ((part.left, _times_rate(part.right)), (part.right, _times_rate(part.left)))
@@ -205,8 +207,24 @@ def _loss(context: Context, scope: Scope, target: ast.expr, given: ast.expr, dep
     functions = [one.function for one, _ in flow.calls.invoked(found.call) if one.gradient]
     if len(functions) != 1:
         return None
-    error = _squared_error(context, functions[0])
+    error = _squared_error(context, functions[0]) or _called(context, scope, found.call)
     return error or (functions[0].name if _minimized(functions[0]) else None)
+
+
+def _called(context: Context, scope: Scope, call: Bound) -> str:
+    """Return what the value of a lambda is called: ``loss, grads = jax.value_and_grad(lambda p: ...)(p)``."""
+    made = getattr(call.value, "node", None)
+    for node in context.bodies.nodes(scope):
+        if not isinstance(node, ast.Assign) or node.value is not made or not isinstance(node.targets[0], ast.Tuple):
+            continue
+        first = node.targets[0].elts[0]
+        transform = made.func if isinstance(made, ast.Call) else None
+        given = transform.args[0] if isinstance(transform, ast.Call) and transform.args else None
+        if not isinstance(first, ast.Name) or not isinstance(given, ast.Lambda) or _OTHER.search(first.id.lower()):
+            return ""
+        turned = isinstance(given.body, ast.UnaryOp)
+        return first.id if not turned and _LOSS.fullmatch(first.id.lower()) else ""
+    return ""
 
 
 def _split_off(context: Context, scope: Scope, target: ast.expr) -> str:
@@ -224,13 +242,7 @@ def _squared_error(context: Context, function: FunctionFacts) -> str:
     formula = formula_of(context, function) if isinstance(function.node, ast.Lambda) else None
     if not isinstance(formula, ast.Call) or last_word(formula.func) not in {"mean", "sum"}:
         return ""
-    given = formula.args[0] if formula.args else formula.func.value if isinstance(formula.func, ast.Attribute) else None
-    if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Pow) and constant(given.right) == 2:
-        given = given.left
-    elif isinstance(given, ast.Call) and last_word(given.func) == "square" and given.args:
-        given = given.args[0]
-    else:
-        return ""
+    given = squared(array_of(formula))
     return ast.unparse(formula) if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Sub) else ""
 
 

@@ -51,7 +51,7 @@ def values_across(context: Context) -> Iterator[tuple[Scope, ast.BinOp, str]]:
                 continue
             for formula, home in formulas(context, error, scope, 0):
                 value = _next_value(context, formula, home)
-                if value is not None and not _flags_elsewhere(context, later, scope):
+                if value is not None and not _flags_elsewhere(later, scope):
                     yield home, value[0], ast.unparse(value[1])
 
 
@@ -104,7 +104,7 @@ def _next_entry(context: Context, node: ast.expr, scope: Scope) -> bool:
     return given is not None and not isinstance(given[0], ast.Name) and _next_entry(context, given[0], given[1])
 
 
-def _flags_elsewhere(context: Context, term: ast.expr, scope: Scope) -> bool:
+def _flags_elsewhere(term: ast.expr, scope: Scope) -> bool:
     """Say whether the function, or those around it, reads flags of ends in another formula than a product."""
     outer = scope
     while outer.parent is not None and outer.parent.function is not None:

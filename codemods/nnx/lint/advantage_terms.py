@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.lint.around import around
-from codemods.nnx.lint.origins import bound_once, unpacked_once
+from codemods.nnx.lint.origins import bound_once, made_by, unpacked_once
 from codemods.nnx.lint.places import each, foreign, formula_of, in_test
-from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import argument, constant, entry_word, names_in, operands, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.arithmetic import squared
 from codemods.nnx.lint.places import each, formula_of, written
 from codemods.nnx.lint.syntax import argument, constant, several
 from codemods.nnx.nodes import last_word
@@ -140,9 +141,5 @@ def _squares(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
     if last_word(total.func) != "sum":
         same = len(total.args) == 2 and ast.dump(total.args[0]) == ast.dump(total.args[1])
         return written(context, total.args[0], scope) if same else None
-    inner = written(context, total.args[0], scope)
-    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow) and constant(inner.right) == 2:
-        return written(context, inner.left, scope)
-    if isinstance(inner, ast.Call) and last_word(inner.func) == "square" and inner.args:
-        return written(context, inner.args[0], scope)
-    return None
+    inner = squared(written(context, total.args[0], scope))
+    return written(context, inner, scope) if inner is not None else None

@@ -13,6 +13,7 @@ from codemods.nnx.lint.names import MUTATING_METHODS
 from codemods.nnx.lint.places import in_test, traced_bodies
 from codemods.nnx.lint.traced import Tracing
 from codemods.nnx.lint.while_initializing import while_initializing
+from codemods.nnx.nodes import elements
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Free, Loop, Mapping, Param, Sequence, Value
 
@@ -163,7 +164,7 @@ def _put(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
         return node.func.value, [*node.args, *(k.value for k in node.keywords)]
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         first = node.targets[0]
-        for target in first.elts if isinstance(first, ast.Tuple | ast.List) else [first]:
+        for target in elements(first, lists=True):
             if isinstance(target, ast.Subscript):
                 return target.value, [node.value]
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.BitOr):

@@ -10,9 +10,9 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, target_of
 from codemods.nnx.lint.syntax import innermost_loop
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Const, Loop, Sequence, Value
 
@@ -35,7 +35,7 @@ def _check(context: Context) -> Iterator[Finding]:
             yield _found(event)
             continue
         grown = [p for p in parts if isinstance(p, Loop) and p.node is loop and p.again is event.value]
-        if grown and not _read(context, event, loop, grown[0]):
+        if grown and not _read(event, loop, grown[0]):
             yield _found(event)
 
 
@@ -51,22 +51,19 @@ def _found(event: CallEvent) -> Finding:
 
 def _of_object(event: CallEvent, loop: ast.For | ast.While) -> bool:
     """Say whether what is made longer is an attribute, or an entry of a dict, that the round does not read else."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return False
-    target = statement.targets[0]
+    target = target_of(event)
     if not isinstance(target, ast.Attribute | ast.Subscript):
         return False
     text = ast.unparse(target)
     first = event.node.args[0]
-    parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
+    parts = elements(first, lists=True)
     if text not in {ast.unparse(part) for part in parts}:
         return False
     reads = [n for n in ast.walk(loop) if isinstance(n, type(target)) and isinstance(n.ctx, ast.Load)]
     return sum(ast.unparse(n) == text for n in reads) == 1
 
 
-def _read(context: Context, event: CallEvent, loop: ast.For | ast.While, grown: Loop) -> bool:
+def _read(event: CallEvent, loop: ast.For | ast.While, grown: Loop) -> bool:
     """Say whether a round needs the array for anything else than to make it longer."""
     values = event.scope.module.values
     inside = set(ast.walk(event.node))

@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import IN_PLACE
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import is_none, keyword
 from codemods.nnx.values import Param
 
 _METHODS = ("fill", "resize", "itemset", "setflags", "partition", "put", "setfield")
@@ -47,7 +47,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
     for event in context.asked.calls():
         out = keyword(event.node, "out")
-        if out is None or (isinstance(out, ast.Constant) and out.value is None):
+        if out is None or is_none(out):
             continue
         if isinstance(event.scope.module.values.get(out), Param):
             continue  # a wrapper hands on what it was given, mostly None

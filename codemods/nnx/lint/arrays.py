@@ -468,27 +468,13 @@ class Arrays:
             return Array(_COUNTED[name], 0, weak=True)
         if not name and isinstance(value.callee, Attr):
             return self._method(value, value.callee, scope, depth)
-        if home == "jax.random" and word in _SAMPLERS:
-            return Array(FLOAT, self._shape(value.argument(1, "shape"), scope, 0))
-        if home == "jax.random" and word == "randint":
-            return Array(INT, self._shape(value.argument(1, "shape"), scope, None))
-        if home == "jax.random" and word == "bernoulli":
-            shape = value.argument(2, "shape")
-            return Array(BOOL, self._shape(shape, scope, None) if shape is not None else None)
-        if home == "jax.random" and word == "categorical" and len(value.args) == 2 and not value.keywords:
-            logits = self.of(value.args[1], scope, depth).axes
-            return Array(INT, logits - 1 if logits else None)
+        if home in {"jax.random", "numpy.random"}:
+            drawn = self._random(home, word, value, scope, depth)
+            return drawn if drawn is not None else self._result(value, scope, depth)
         if name in {"jax.lax.stop_gradient", "jax.device_put", "jax.block_until_ready"} and value.args:
             return replace(self.of(value.args[0], scope, depth), weak=False)
-        if word == "permutation" and home in {"jax.random", "numpy.random"} and value.args:
-            alone = len(value.args) == 1 + (home == "jax.random")  # else along an axis
-            return self._mixed(value.args[-1], scope, depth) if alone else UNKNOWN
         if home == "optax":
             return self._loss(word, value, scope, depth)
-        if home == "numpy.random" and word in _SHAPED_BY_NUMPY:
-            return UNKNOWN if value.starred else Array(FLOAT, len(value.args))
-        if home == "numpy.random" and word in _DRAWN_BY_NUMPY:
-            return self._drawn(word, value, scope)
         if word == "norm" and home in {"jax.numpy.linalg", "numpy.linalg"} and value.args:
             whole = self.of(value.args[0], scope, depth)
             return Array(FLOAT, _left(whole.axes, (), value) if len(value.args) == 1 else None)
@@ -496,6 +482,32 @@ class Arrays:
             return Array(axes=_letters(value))
         if home not in {"jax.numpy", "jax.nn", "numpy"}:
             return self._result(value, scope, depth)
+        made = self._new(word, value, scope, depth)
+        return made if made is not None else self._of_first(word, value, scope, depth)
+
+    def _random(self, home: str, word: str, value: Call, scope: Scope, depth: int) -> Array | None:
+        """Return what a function of ``jax.random`` or ``numpy.random`` draws; None if it is not known."""
+        if word == "permutation" and value.args:
+            alone = len(value.args) == 1 + (home == "jax.random")  # else along an axis
+            return self._mixed(value.args[-1], scope, depth) if alone else UNKNOWN
+        if home == "numpy.random":
+            if word in _SHAPED_BY_NUMPY:
+                return UNKNOWN if value.starred else Array(FLOAT, len(value.args))
+            return self._drawn(word, value, scope) if word in _DRAWN_BY_NUMPY else None
+        if word in _SAMPLERS:
+            return Array(FLOAT, self._shape(value.argument(1, "shape"), scope, 0))
+        if word == "randint":
+            return Array(INT, self._shape(value.argument(1, "shape"), scope, None))
+        if word == "bernoulli":
+            shape = value.argument(2, "shape")
+            return Array(BOOL, self._shape(shape, scope, None) if shape is not None else None)
+        if word == "categorical" and len(value.args) == 2 and not value.keywords:
+            logits = self.of(value.args[1], scope, depth).axes
+            return Array(INT, logits - 1 if logits else None)
+        return None
+
+    def _new(self, word: str, value: Call, scope: Scope, depth: int) -> Array | None:
+        """Return what a function of arrays makes of numbers, shapes or other arrays; None if it does otherwise."""
         if word in _DTYPES:
             inner = self.of(value.args[0], scope, depth) if value.args else Array(axes=0)
             return Array(_DTYPES[word], inner.axes)
@@ -517,6 +529,10 @@ class Arrays:
             return self._made(value, scope, depth)
         if word in {"stack", "concatenate"}:
             return self._joining(word, value, scope, depth)
+        return None
+
+    def _of_first(self, word: str, value: Call, scope: Scope, depth: int) -> Array:
+        """Return what a function of arrays gives for its first argument, and others beside it."""
         first = self.of(value.args[0], scope, depth) if value.args else UNKNOWN
         if word == "expand_dims" and first.axes is not None and len(value.args) + len(value.keywords) == 2:
             added = constant(value.node.args[1] if len(value.args) == 2 else value.node.keywords[0].value)
@@ -919,7 +935,7 @@ def _left(axes: int | None, given: tuple[Value, ...], call: Call) -> int | None:
     node = call.node.args[-1] if given else next(k.value for k in call.node.keywords if k.arg == "axis")
     numbers = constant(node)
     if numbers is None:
-        return 0 if isinstance(axis, Const) and axis.value is None else None
+        return 0 if axis == Const(None) else None
     count = 1 if type(numbers) is int else len(numbers) if isinstance(numbers, tuple | list) else axes + 1
     return axes - count if count <= axes else None
 

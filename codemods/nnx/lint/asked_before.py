@@ -6,7 +6,7 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import inside, names_in, taken_apart
 from codemods.nnx.nodes import last_word
 
 _ROUNDS = 6  # through how many assignments a name is followed
@@ -66,9 +66,8 @@ def _operands(context: Context, function: FunctionFacts, names: set[str], given:
             continue
         place = params.index(n.value.id)
         whole = given[place] if place < len(given) else None
-        target = n.targets[0]
-        if isinstance(target, ast.Tuple) and isinstance(whole, ast.Tuple) and len(target.elts) == len(whole.elts):
-            for part, node in zip(target.elts, whole.elts, strict=True):
-                if isinstance(part, ast.Name) and part.id in names:
-                    found |= set(names_in(node))
+        if isinstance(whole, ast.Tuple):
+            for part, node in taken_apart(n.targets[0], whole):
+                if isinstance(part, ast.Name) and part.id in names and node is not whole:
+                    found |= names_in(node)
     return found

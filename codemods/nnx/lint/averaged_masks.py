@@ -48,7 +48,7 @@ def averaged_masks(context: Context, told: set[CallEvent]) -> Iterator[tuple[Cal
         given = node.args[0] if name == whole and node.args else getattr(node.func, "value", None)
         if name not in {"", whole} or not isinstance(given, ast.expr):
             continue
-        factors = [_bare(one) for one in operands(written(context, given, scope), ast.Mult)]
+        factors = [bare(one) for one in operands(written(context, given, scope), ast.Mult)]
         losses = [one for one in factors if _each(context, written(context, one, scope), scope)]
         if len(factors) != 2 or len(losses) != 1:
             continue
@@ -58,9 +58,9 @@ def averaged_masks(context: Context, told: set[CallEvent]) -> Iterator[tuple[Cal
         elif not masks:
             masks = [factors[0]] if _made_of_places(context, factors[0], scope) else []
         averaged = share if isinstance(share, ast.BinOp) else node
-        if len(masks) != 1 or _weighed_anew(context, averaged, masks[0], scope):
+        if len(masks) != 1 or weighed_anew(context, averaged, masks[0], scope):
             continue
-        yield event, ast.unparse(_bare(masks[0]))
+        yield event, ast.unparse(bare(masks[0]))
 
 
 def _size(share: ast.BinOp) -> bool:
@@ -71,7 +71,7 @@ def _size(share: ast.BinOp) -> bool:
     return isinstance(share.op, ast.Div) and isinstance(whole, ast.Attribute) and whole.attr == "size"
 
 
-def _bare(node: ast.expr) -> ast.expr:
+def bare(node: ast.expr) -> ast.expr:
     """Return a mask without its conversion to numbers, or further axes: ``mask.astype(jnp.float32)``."""
     while True:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
@@ -129,9 +129,9 @@ def _of_places(context: Context, bound: Bound, depth: int = 0) -> bool:
     return bool(sources) and all(_of_places(context, source, depth + 1) for source in sources)
 
 
-def _weighed_anew(context: Context, mean: ast.expr, mask: ast.expr, scope: Scope) -> bool:
+def weighed_anew(context: Context, mean: ast.expr, mask: ast.expr, scope: Scope) -> bool:
     """Say whether a mean, or its mask, is divided by what counts, or multiplied by something else."""
-    if any(isinstance(n, ast.Div) for n in ast.walk(written(context, _bare(mask), scope))):
+    if any(isinstance(n, ast.Div) for n in ast.walk(written(context, bare(mask), scope))):
         return True
     above = around(context, scope)
     outer = above.get(mean)

@@ -20,7 +20,7 @@ from codemods.nnx.lint.owners import left_to_heirs, owner_class, plain_module
 from codemods.nnx.lint.places import foreign, resolved, shown
 from codemods.nnx.lint.result_axes import result_axes
 from codemods.nnx.lint.stacked_sizes import stack_size
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, is_none, keyword
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Free, Mapping, Param, Sequence, Value
 
@@ -42,67 +42,77 @@ def _check(context: Context) -> Iterator[Finding]:
             yield from _specs(context, root, "in_specs", 2)
         elif root.transform in _JITS and not root.declared:
             yield from _specs(context, root, "in_shardings", None)
-        if root.transform not in _MAPPING:
-            continue
-        axes = option(root, "in_axes", 1)
-        yield from _numbers(context, root, axes)
-        if root.transform == "flax.nnx.vmap":
-            yield from _sizes(context, root, axes)
-        if root.transform == "jax.vmap":
-            sizes = [*_sizes(context, root, axes)]
-            yield from sizes or [*_statistics(context, root, axes)] or _trees(context, root, axes)
-            if isinstance(axes, ast.Dict):
-                yield finding(
-                    RULE.code,
-                    root.scope,
-                    axes,
-                    "`in_axes` has one entry for each argument, and a dict is the entry of one argument",
-                    f"write in_axes=({root.scope.module.source.text(axes)},)" if axes.lineno == axes.end_lineno else "",
-                )
-                continue
-        if root.transform.endswith(".vmap") and axes is not None and _none(axes) and option(root, "axis_size") is None:
-            if any(caller.value.keywords for caller in context.flow.sites.callers(root.function)):
-                continue  # arguments by name are mapped
+        if root.transform in _MAPPING:
+            yield from _of_axes(context, root)
+
+
+def _of_axes(context: Context, root: Root) -> Iterator[Finding]:
+    """Yield the axes of a mapped function that do not fit its arguments."""
+    axes = option(root, "in_axes", 1)
+    yield from _numbers(context, root, axes)
+    if root.transform == "flax.nnx.vmap":
+        yield from _sizes(context, root, axes)
+    if root.transform == "jax.vmap":
+        sizes = [*_sizes(context, root, axes)]
+        yield from sizes or [*_statistics(context, root, axes)] or _trees(context, root, axes)
+        if isinstance(axes, ast.Dict):
             yield finding(
                 RULE.code,
                 root.scope,
                 axes,
-                f"`in_axes` maps no argument of {shown(root.function)}",
-                "give an axis for at least one argument, or axis_size=...",
+                "`in_axes` has one entry for each argument, and a dict is the entry of one argument",
+                f"write in_axes=({root.scope.module.source.text(axes)},)" if axes.lineno == axes.end_lineno else "",
             )
-            continue
-        count = _length(context, axes, root) if axes is not None else None
-        if axes is None and root.transform.endswith(".vmap") and len(root.function.decorators) <= int(root.decorator):
-            yield from _mapped_model(context, root)
-        if axes is None or count is None:
-            continue
-        function = root.function
-        free = function.positional - skipped(root)
-        if function.vararg is None and count > free and not _overridden(context, root, count):
-            if _left_over(context, root) or _another(context, root, count):
-                continue
-            if root.transform == "jax.pmap" and root.declared:
-                continue  # beside static arguments pmap picks the axes by their places, and reads no more of them
-            message = f"`in_axes` has {count} entries, and {shown(function)} takes {free} argument{_s(free)}"
-            yield finding(RULE.code, root.scope, axes, message, "give one entry for each positional argument")
-            continue
-        if root.transform in _FILLING and count == free:
-            continue
-        if root.declared:
-            continue  # pmap asks for no axes of the arguments that are static
-        calls = (one for one in calls_of(context, root) if not context.bodies.guarded(one.node, one.scope))
-        event = next((one for one in calls if arguments(one, root) not in (None, count)), None)
-        if event is not None:
-            given = arguments(event, root)
-            assert given is not None
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"{shown(function)} is mapped with {count} `in_axes`, and gets {given} positional argument{_s(given)}"
-                + _keywords(event),
-                "give one entry for each positional argument",
-            )
+            return
+    if root.transform.endswith(".vmap") and axes is not None and _none(axes) and option(root, "axis_size") is None:
+        if any(caller.value.keywords for caller in context.flow.sites.callers(root.function)):
+            return  # arguments by name are mapped
+        yield finding(
+            RULE.code,
+            root.scope,
+            axes,
+            f"`in_axes` maps no argument of {shown(root.function)}",
+            "give an axis for at least one argument, or axis_size=...",
+        )
+        return
+    if axes is not None:
+        yield from _counted(context, root, axes)
+    elif root.transform.endswith(".vmap") and len(root.function.decorators) <= int(root.decorator):
+        yield from _mapped_model(context, root)
+
+
+def _counted(context: Context, root: Root, axes: ast.expr) -> Iterator[Finding]:
+    """Yield axes of which there are more or fewer than a function takes, or a call gives it."""
+    count = _length(context, axes, root)
+    if count is None:
+        return
+    function = root.function
+    free = function.positional - skipped(root)
+    if function.vararg is None and count > free and not _overridden(context, root, count):
+        if _left_over(context, root) or _another(context, root, count):
+            return
+        if root.transform == "jax.pmap" and root.declared:
+            return  # beside static arguments pmap picks the axes by their places, and reads no more of them
+        message = f"`in_axes` has {count} entries, and {shown(function)} takes {free} argument{_s(free)}"
+        yield finding(RULE.code, root.scope, axes, message, "give one entry for each positional argument")
+        return
+    if root.transform in _FILLING and count == free:
+        return
+    if root.declared:
+        return  # pmap asks for no axes of the arguments that are static
+    calls = (one for one in calls_of(context, root) if not context.bodies.guarded(one.node, one.scope))
+    event = next((one for one in calls if arguments(one, root) not in (None, count)), None)
+    if event is not None:
+        given = arguments(event, root)
+        assert given is not None
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"{shown(function)} is mapped with {count} `in_axes`, and gets {given} positional argument{_s(given)}"
+            + _keywords(event),
+            "give one entry for each positional argument",
+        )
 
 
 def miscounted(context: Context) -> list[tuple[str, int]]:
@@ -183,7 +193,7 @@ def _none(axes: ast.expr) -> bool:
     """Say whether no axis is given: None, or a tuple of nothing else."""
     if isinstance(axes, ast.Tuple | ast.List):
         return bool(axes.elts) and all(map(_none, axes.elts))
-    return isinstance(axes, ast.Constant) and axes.value is None
+    return is_none(axes)
 
 
 def _class_of_all(context: Context, value: Value, event: CallEvent) -> ClassFacts | None:

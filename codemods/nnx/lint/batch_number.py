@@ -16,6 +16,7 @@ from codemods.nnx.lint.formula import at, binary, is_number, one_source, operand
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, foreign, in_test, written
 from codemods.nnx.lint.syntax import argument, entry_word
+from codemods.nnx.nodes import elements
 from codemods.nnx.patterns import pattern
 
 # numbers of batches, and numbers of examples in one
@@ -82,7 +83,7 @@ def _slices(context: Context) -> Iterator[tuple[Scope, ast.AST, Bound, Bound, tu
                 words = (ast.unparse(begun), entry_word(event.node.args[0]), entry_word(whole), ast.unparse(whole))
                 yield event.scope, event.node, start, size, words
     for scope, node in each(context, ast.Subscript):
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = elements(node.slice)
         one = parts[0] if parts else None
         if isinstance(one, ast.Slice) and isinstance(one.lower, ast.Name) and one.step is None:
             length = _length(context, one, scope)

@@ -45,7 +45,7 @@ def begun_anew(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
             found = _every_round(context, event, loop, value.node) and _over_time(context, event, loop, given)
         else:
             function = event.scope.function
-            found = loop is None and function in bodies_of_scans and _unread(context, event.scope)
+            found = loop is None and function in bodies_of_scans and _unread(event.scope)
         if found and _fresh(context, value, event.scope, 0) and _recurrent(context, event, value):
             yield event.scope, value.node
 
@@ -95,7 +95,7 @@ def _over_time(context: Context, event: CallEvent, loop: ast.For, given: ast.exp
     return isinstance(of, ast.Name | ast.Attribute) and bool(_STEPS.search(last_word(of)))
 
 
-def _unread(context: Context, scope: Scope) -> bool:
+def _unread(scope: Scope) -> bool:
     """Say whether the body of a scan never reads the carry that it is given."""
     function = scope.function
     given = next((p for p in function.params.values() if p is not function.self_param), None) if function else None

@@ -12,7 +12,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import bound_once, unpacked_once
 from codemods.nnx.lint.places import callers_of, each, in_test
-from codemods.nnx.lint.syntax import constant, names_in, taken_apart
+from codemods.nnx.lint.syntax import assignments, constant, is_none, names_in
 from codemods.nnx.nodes import last_word
 
 _JOINING = frozenset(
@@ -73,7 +73,7 @@ def _compared(node: ast.Compare) -> tuple[ast.expr, ast.expr] | None:
         index = one.slice.elts if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Tuple) else []
         if not isinstance(one, ast.Subscript):
             return None
-        added = [i for i, part in enumerate(index) if isinstance(part, ast.Constant) and part.value is None]
+        added = [i for i, part in enumerate(index) if is_none(part)]
         counted = one.value
         if (column and added != [1]) or (not column and index and added != [0]):
             return None
@@ -130,7 +130,7 @@ def _array(context: Context, length: ast.expr, scope: Scope) -> str | None:
 
 def _of_shape(context: Context, name: ast.Name, scope: Scope) -> ast.expr:
     """Return the shape that a variable is unpacked from: ``batch, length, width = x.shape``."""
-    stores = [n for n in context.bodies.names(scope).get(name.id, ()) if isinstance(n.ctx, ast.Store)]
+    stores = context.bodies.stores(scope, name.id)
     above = around(context, scope)
     target = above.get(stores[0]) if len(stores) == 1 else None
     statement = above.get(target) if isinstance(target, ast.Tuple) else None
@@ -140,15 +140,11 @@ def _of_shape(context: Context, name: ast.Name, scope: Scope) -> ast.expr:
 def _joined(context: Context, name: str, scope: Scope) -> bool:
     """Say whether a variable is, in one way at least, what was there before with something behind it."""
     for node in context.bodies.nodes(scope):
-        for target, value in _pairs(node):
+        for target, value in assignments(node):
             if last_word(target) == name and isinstance(target, ast.Name) and isinstance(value, ast.Call):
                 if last_word(value.func) in _JOINING:
                     return True
     return False
-
-
-def _pairs(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
-    return taken_apart(node.targets[0], node.value) if isinstance(node, ast.Assign) else []
 
 
 def _offsets(context: Context, loop: ast.For, scope: Scope) -> Iterator[Finding]:
@@ -166,7 +162,7 @@ def _offsets(context: Context, loop: ast.For, scope: Scope) -> Iterator[Finding]
         begun = {
             target.id
             for one in context.bodies.nodes(scope)
-            for target, value in _pairs(one)
+            for target, value in assignments(one)
             if isinstance(target, ast.Name) and isinstance(value, ast.Name) and value.id == prompt
         }
         for call in (n for n in inside if isinstance(n, ast.Call)):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
-from codemods.nnx.lint.syntax import constant, root_of
+from codemods.nnx.lint.syntax import assignments, constant, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 
@@ -87,7 +87,7 @@ def _given(context: Context, function: FunctionFacts) -> list[ast.expr]:
 
 def _places(context: Context, function: FunctionFacts, node: ast.AST, names: frozenset[str]) -> set[int]:
     """Return the places of the tuple that a function gives into which a value goes; -1 if it gives anything else."""
-    bindings = _bindings(function)
+    bindings = bindings_of(function)
     found: set[int] = set()
     for given in _given(context, function):
         parts = enumerate(given.elts) if isinstance(given, ast.Tuple) else [(-1, given)]
@@ -137,25 +137,24 @@ def _read(node: ast.AST) -> Iterator[ast.AST]:
         pending += ast.iter_child_nodes(one)
 
 
-def _bindings(function: FunctionFacts) -> dict[str, list[ast.AST]]:
-    """Return what the variables of a function, and of those in it, get their values from."""
+def bindings_of(function: FunctionFacts) -> dict[str, list[ast.AST]]:
+    """Return what the variables of a function, and of those in it, get their values from.
+
+    Args:
+        function: the function.
+    """
     found: dict[str, list[ast.AST]] = {}
     for node in ast.walk(function.node):
         for target, value in _bound(node):
-            parts = [(target, value)]
-            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-                if not any(isinstance(n, ast.Starred) for n in (*target.elts, *value.elts)):
-                    parts = [*zip(target.elts, value.elts, strict=True)]
-            for one, given in parts:
-                for name in _owners(one):
-                    found.setdefault(name, []).append(given)
+            for name in _owners(target):
+                found.setdefault(name, []).append(value)
     return found
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Yield what a statement, or a part of one, gives a value to, and that value."""
     if isinstance(node, ast.Assign):
-        yield from ((target, node.value) for target in node.targets)
+        yield from assignments(node)
     elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
         yield node.target, node.value
     elif isinstance(node, ast.For | ast.comprehension):

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import complement
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.steps_alpha import steps_alpha
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
@@ -75,8 +76,8 @@ def _of_betas(context: Context, node: ast.expr, scope: Scope) -> bool:
     if isinstance(node, ast.Name | ast.Attribute):
         made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
         if _BETA.search(entry_word(node)):
-            return made is None or not _rest(made)
-        return isinstance(made, ast.BinOp) and _rest_of_alphas(context, made, scope)
+            return complement(made) is None
+        return made is not None and _rest_of_alphas(context, made, scope)
     if isinstance(node, ast.BinOp):
         return _rest_of_alphas(context, node, scope)
     if not isinstance(node, ast.Call) or last_word(node.func) != "linspace" or len(node.args) < 2:
@@ -85,28 +86,24 @@ def _of_betas(context: Context, node: ast.expr, scope: Scope) -> bool:
     return all(isinstance(one, float) and 0 <= one < _SMALL for one in ends)
 
 
-def _rest(node: ast.expr) -> bool:
-    """Say whether an expression is one minus another."""
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and constant(node.left) in (1, 1.0)
-
-
-def _rest_of_alphas(context: Context, node: ast.BinOp, scope: Scope) -> bool:
+def _rest_of_alphas(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is ``1 - alphas``, where alphas is one minus the betas."""
-    if not _rest(node) or not isinstance(node.right, ast.Name):
+    alphas = complement(node)
+    if not isinstance(alphas, ast.Name):
         return False
-    made = made_by(context, node.right, scope)
-    right = made.right if isinstance(made, ast.BinOp) and _rest(made) else None
-    return _ALPHA.search(node.right.id) is not None and right is not None and bool(_BETA.search(entry_word(right)))
+    betas = complement(made_by(context, alphas, scope))
+    return _ALPHA.search(alphas.id) is not None and betas is not None and bool(_BETA.search(entry_word(betas)))
 
 
 def _of_alphas(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is the shares that the steps leave."""
     if isinstance(node, ast.BinOp):
-        return _rest(node) and bool(_BETA.search(entry_word(node.right)))
+        betas = complement(node)
+        return betas is not None and bool(_BETA.search(entry_word(betas)))
     if not isinstance(node, ast.Name | ast.Attribute) or not _ALPHA.search(entry_word(node)):
         return False
     made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
-    return made is None or _rest(made)
+    return made is None or complement(made) is not None
 
 
 _BAD = """\

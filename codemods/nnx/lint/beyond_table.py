@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, Scope
@@ -13,7 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Free, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Free, Param, Sequence, Unknown, Value
 
 # what gives the elements of some of its arguments, with the places of these
 _MIXING = {"where": (1, 2), "full": (1,), "full_like": (1,), "maximum": (0, 1), "array": (0,), "asarray": (0,),
@@ -23,9 +24,28 @@ _MIXING = {"where": (1, 2), "full": (1,), "full_like": (1,), "maximum": (0, 1), 
 _KEEPING = frozenset({"reshape", "astype", "squeeze", "copy", "ravel", "flatten"})
 _WRITING = frozenset({"set", "max"})
 _DEPTH = 10
+_LOOPS = (ast.For, ast.While, ast.comprehension)
 
 
-def beyond_tables(context: Context) -> Iterator[tuple[CallEvent, ast.expr, int, int]]:
+class _Size(NamedTuple):
+    """A number that is known as far as what the project computes once, such as ``len(WORDS)``.
+
+    Attributes:
+        base: the call that gives it; None for a number that is known.
+        number: what is added to it.
+    """
+
+    base: ast.expr | None
+    number: int
+
+    def __str__(self) -> str:
+        if self.base is None:
+            return str(self.number)
+        sign = "-" if self.number < 0 else "+"
+        return ast.unparse(self.base) + (f" {sign} {abs(self.number)}" if self.number else "")
+
+
+def beyond_tables(context: Context) -> Iterator[tuple[CallEvent, ast.expr, _Size, _Size]]:
     """Yield the lookups, with how the ids are made, the id that has no row, and how many rows there are.
 
     Args:
@@ -47,7 +67,7 @@ def beyond_tables(context: Context) -> Iterator[tuple[CallEvent, ast.expr, int, 
         if count is None:
             continue
         for written, node in _ids(context, context.flow.here(event.value.args[0], event.scope), 0):
-            if written >= count:
+            if written.base is count.base and written.number >= count.number:
                 yield event, node, written, count
                 break
 
@@ -61,15 +81,49 @@ def _masked(context: Context, event: CallEvent) -> bool:
     )
 
 
-def _rows(context: Context, made: Bound) -> int | None:
+def _rows(context: Context, made: Bound) -> _Size | None:
     value = made.value
     if not isinstance(value, Call) or value.starred or context.flow.calls.callee_name(made) != "flax.nnx.Embed":
         return None
     count = value.argument(0, "num_embeddings")
-    return product(context, context.flow.with_value(made, count)) if count is not None else None
+    return _size(context, context.flow.with_value(made, count)) if count is not None else None
 
 
-def _ids(context: Context, ids: Bound, depth: int) -> Iterator[tuple[int, ast.expr]]:
+def _size(context: Context, bound: Bound, depth: int = 0) -> _Size | None:
+    """Return the number that a value is, or what is added in it to a length that is computed once."""
+    number = product(context, bound)
+    if number is not None:
+        return _Size(None, number)
+    found = context.flow.resolve(bound)
+    value = found.value
+    if isinstance(value, Call):
+        known = context.flow.calls.callee_name(found) == "builtins.len" and _once(context, value.node)
+        return _Size(value.node, 0) if known else None
+    if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp) and isinstance(value.node.op, ast.Add):
+        home, node = context.bodies.module_scope(value.node), value.node
+        sides = [home.module.values.get(side) for side in (node.left, node.right)] if home is not None else []
+        sizes = [_size(context, Bound(s, found.frame), depth + 1) for s in sides if s is not None and depth < _DEPTH]
+        terms = [one for one in sizes if one is not None]
+        if len(terms) == 2 and None in {one.base for one in terms}:
+            return _Size(terms[0].base or terms[1].base, terms[0].number + terms[1].number)
+        return None
+    sources = [one for one in context.sources.of(found) if one.value is not value] if depth < _DEPTH else []
+    ways = {_size(context, one, depth + 1) for one in sources}
+    return ways.pop() if len(ways) == 1 else None
+
+
+def _once(context: Context, node: ast.expr) -> bool:
+    """Say whether a program runs an expression once: at the top of a module, or in a function called there alone."""
+    home = context.bodies.home(node)
+    if home is None or any(isinstance(block, _LOOPS) for block, _ in context.bodies.paths(home).get(node, ())):
+        return False
+    if home.function is None:
+        return home.parent is None
+    callers = context.flow.sites.callers(home.function)
+    return len(callers) == 1 and not callers[0].loops and callers[0].scope.parent is None
+
+
+def _ids(context: Context, ids: Bound, depth: int) -> Iterator[tuple[_Size, ast.expr]]:
     """Yield the constants that are certainly among the elements of an array, with the calls that put them there."""
     if depth > _DEPTH:
         return
@@ -85,7 +139,7 @@ def _ids(context: Context, ids: Bound, depth: int) -> Iterator[tuple[int, ast.ex
         if end is not None:
             count = product(context, context.flow.with_value(one, end))
             if count is not None:
-                yield count - 1, node
+                yield _Size(None, count - 1), node
             continue
         if name.startswith(("jax.numpy.", "numpy.")) and last(name) in _MIXING:
             for place in _MIXING[last(name)]:
@@ -139,14 +193,14 @@ def _instance(context: Context, value: Value, scope: Scope) -> ClassFacts | str 
     return made[0] if len(made) == 1 else None
 
 
-def _elements(context: Context, given: Bound, node: ast.expr, depth: int) -> Iterator[tuple[int, ast.expr]]:
+def _elements(context: Context, given: Bound, node: ast.expr, depth: int) -> Iterator[tuple[_Size, ast.expr]]:
     """Yield the constants that a number, a list or an array puts in."""
     found = context.flow.resolve(given)
     if isinstance(found.value, Sequence):
         for item in found.value.items if depth < _DEPTH else ():
             yield from _elements(context, context.flow.follow(found, item), node, depth + 1)
         return
-    number = product(context, given)
+    number = _size(context, given)
     if number is not None:
         yield number, node
     else:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import complement
 from codemods.nnx.lint.clamped_block import rounds_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import at, one_source
@@ -55,9 +56,7 @@ def _outermost(scope: Scope) -> Scope:
 
 def _exponent(node: ast.expr) -> ast.Name | None:
     """Return the variable ``t`` in ``1 - decay**t``."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or constant(node.left) != 1:
-        return None
-    power = node.right
+    power = complement(node)
     if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow):
         exponent = power.right
     elif isinstance(power, ast.Call) and last_word(power.func) in {"power", "pow"} and len(power.args) == 2:

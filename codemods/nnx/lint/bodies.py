@@ -11,7 +11,7 @@ from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTR
 from codemods.nnx.lint.overloaded import overloads
 from codemods.nnx.lint.swallowing import EXPECTING, called, swallowing
 from codemods.nnx.lint.syntax import Path, behind, handles, inside, names_in, own_nodes, paths, short_circuits
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.project import Project
 from codemods.nnx.values import Call
@@ -63,6 +63,10 @@ class Bodies:
     def reads(self, scope: Scope, name: str) -> list[ast.Name]:
         """Return where a body reads a variable, in the order of :meth:`nodes`."""
         return [node for node in self.names(scope).get(name, ()) if isinstance(node.ctx, ast.Load)]
+
+    def stores(self, scope: Scope, name: str) -> list[ast.Name]:
+        """Return where a body sets or deletes a variable, in the order of :meth:`nodes`."""
+        return [node for node in self.names(scope).get(name, ()) if not isinstance(node.ctx, ast.Load)]
 
     def paths(self, scope: Scope) -> dict[ast.AST, Path]:
         """Return the blocks around every node of a body."""
@@ -328,7 +332,7 @@ def _of_tracers(test: ast.expr) -> frozenset[str]:
     if last_word(test.func) == "hasattr":
         held = isinstance(what, ast.Constant) and what.value in {"ndim", "shape", "dtype", "size", "aval", "at"}
     else:
-        kinds = what.elts if isinstance(what, ast.Tuple) else [what]
+        kinds = elements(what)
         held = last_word(test.func) == "isinstance" and any(ast.unparse(one) in _ARRAY_TYPES for one in kinds)
     return frozenset({test.args[0].id}) if held else frozenset()
 

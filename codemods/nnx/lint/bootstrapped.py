@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import factors
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.policy_losses import factors, graded, made_by, model_call, stops_gradients
+from codemods.nnx.lint.policy_losses import graded, model_call, stops_gradients
 from codemods.nnx.lint.syntax import constant, entry_word, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -59,7 +61,7 @@ def _used(context: Context, target: ast.BinOp, found: ast.expr, scope: Scope) ->
     """Return the name of a target that a loss compares with a prediction; empty if it has none, None if none does."""
     name = _name(context, target, scope)
     if name is not None and _compared(context, name, found, scope):
-        read = (n for n in context.bodies.names(scope).get(name, ()) if isinstance(n.ctx, ast.Load))
+        read = context.bodies.reads(scope, name)
         return name if not _mentions_stop(context, scope) or any(_differs(context, n, scope) for n in read) else None
     if name is None and _predicted(context, found, scope) and _differs(context, target, scope):
         return ""
@@ -232,16 +234,22 @@ def _predicted(context: Context, after: ast.expr, scope: Scope, anywhere: bool =
         )
     if not isinstance(after, ast.Call):
         return False
-    func, params = ast.dump(after.func), [ast.dump(one) for one in after.args[:-1]]
-    word = last_word(after.func)
+    func, word = ast.dump(after.func), last_word(after.func)
     return any(
         isinstance(node, ast.Call)
         and node.args
         and (last_word(node.func) == word if anywhere else ast.dump(node.func) == func)
-        and (anywhere or [ast.dump(one) for one in node.args[:-1]] == params)
+        and (anywhere or _with_same(node, after))
         and not any(_NEXT.search(entry_word(one)) for one in node.args)
         for node in context.bodies.nodes(scope)
     )
+
+
+def _with_same(before: ast.Call, after: ast.Call) -> bool:
+    """Say whether two calls are given the same parameters: all but the last argument, and the next state."""
+    pairs = zip(before.args[:-1], after.args[:-1], strict=False)
+    same = all(_NEXT.search(entry_word(two)) or ast.dump(one) == ast.dump(two) for one, two in pairs)
+    return same and len(before.args) == len(after.args)
 
 
 def _compared(context: Context, name: str, after: ast.expr, scope: Scope, anywhere: bool = False) -> bool:

@@ -16,6 +16,7 @@ from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import only_tried, traced_bodies
 from codemods.nnx.lint.static_flag import flag_roots, flags_of
 from codemods.nnx.lint.status import Grade, Status
+from codemods.nnx.lint.syntax import is_none
 from codemods.nnx.lint.traced import original, root_param
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
@@ -180,7 +181,7 @@ def _optional(place: ast.expr, function: FunctionFacts) -> bool:
         return False
     default = value.function.defaults.get(value.name)
     note = value.function.annotations.get(value.name)
-    return (isinstance(default, Const) and default.value is None) or (note is not None and "None" in ast.dump(note))
+    return default == Const(None) or (note is not None and "None" in ast.dump(note))
 
 
 def _given(context: Context, place: ast.expr, function: FunctionFacts) -> bool:
@@ -261,7 +262,7 @@ def _array_from_outside(context: Context, param: Param) -> bool:
 def _something(context: Context, frame: Frame, param: Param) -> bool:
     """Say whether a call gives more than None for a parameter, or for one that its own caller left out."""
     given = context.flow.argument(frame, param.name)
-    if given is None or (isinstance(given.value, Const) and given.value.value is None):
+    if given is None or given.value == Const(None):
         return False
     value = original(given).value
     return not isinstance(value, Param) or value.name not in value.function.defaults
@@ -319,21 +320,32 @@ def _container(node: ast.AST, place: ast.expr, function: FunctionFacts) -> bool:
                 return True
     value = function.scope.module.values.get(place)
     if isinstance(value, Param):
-        return _of_container(value.function.annotations.get(value.name))
+        return _of_container(value.function.annotations.get(value.name)) or _used_as_container(place.id, function)
     param = root_param(value) if isinstance(value, Item | Each) else None
     note = param.function.annotations.get(param.name) if param is not None else None
     return note is not None and "Array" not in ast.dump(note)
 
 
+def _used_as_container(name: str, function: FunctionFacts) -> bool:
+    """Say whether a function calls a method of a variable that no array has, but dicts and lists have."""
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in _METHODS
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id == name
+        for part in ast.walk(function.node)
+    )
+
+
+_METHODS = frozenset({"keys", "items", "values", "setdefault", "append", "extend"})
 _CONTAINERS = frozenset({"dict", "frozenset", "list", "set", "tuple", "collection", "iterable", "mapping", "sequence"})
 
 
 def _of_container(note: ast.expr | None) -> bool:
     """Say whether an annotation means a list, a dict or the like, or None besides."""
     if isinstance(note, ast.BinOp) and isinstance(note.op, ast.BitOr):
-        sides = [
-            side for side in (note.left, note.right) if not (isinstance(side, ast.Constant) and side.value is None)
-        ]
+        sides = [side for side in (note.left, note.right) if not is_none(side)]
         return all(map(_of_container, sides))
     if isinstance(note, ast.Subscript) and last_word(note.value) == "Optional":
         return _of_container(note.slice)

@@ -12,10 +12,10 @@ from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS, BATCHING, last
 from codemods.nnx.lint.places import foreign, in_test, shown
-from codemods.nnx.lint.syntax import constant, own_nodes
+from codemods.nnx.lint.syntax import constant, is_none, own_nodes
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.unmapped_callback import params_given, reads
-from codemods.nnx.lint.untraced import is_none
+from codemods.nnx.nodes import elements
 from codemods.nnx.values import Call, Sequence
 
 _EFFECTS = frozenset({"jax.debug.print", "jax.debug.callback", "jax.experimental.io_callback", "jax.debug.breakpoint"})
@@ -120,8 +120,7 @@ def _handed(context: Context, event: CallEvent, batched: set[str]) -> Iterator[t
 def _whole_axes(root: Root) -> bool:
     """Say whether no part of an argument may be the same for all examples, while others of it differ."""
     axes = option(root, "in_axes", 1)
-    parts = axes.elts if isinstance(axes, ast.Tuple | ast.List) else [axes]
-    return all(one is None or type(constant(one)) is int or is_none(one) for one in parts)
+    return all(type(constant(one)) is int or is_none(one) for one in elements(axes, lists=True))
 
 
 def _spread(context: Context, function: FunctionFacts, names: frozenset[str]) -> set[str]:

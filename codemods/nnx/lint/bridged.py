@@ -73,11 +73,11 @@ def _uses(context: Context, never: bool) -> Iterator[CallEvent]:
             yield event
     for event in context.asked.calls():
         callee = event.value.callee
-        if isinstance(callee, Call) or (never and isinstance(callee, Param) and _nnx(context, callee)):
+        if isinstance(callee, Call) or (never and isinstance(callee, Param) and _nnx(callee)):
             yield event
 
 
-def _nnx(context: Context, param: Param) -> bool:
+def _nnx(param: Param) -> bool:
     """Say whether a parameter is called, in a file of NNX, as a model is."""
     return param is not param.function.self_param and b"nnx" in param.function.scope.module.source.data
 

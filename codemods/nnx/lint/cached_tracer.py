@@ -32,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     "make it with numpy, or in the constructor",
                 )
     for function, tracing in traced_bodies(context):
-        if not tracing.sites or tracing.roots or not _kept(context, function) or function.generator:
+        if not tracing.sites or tracing.roots or not is_kept(context, function) or function.generator:
             continue
         if any(_array(context, value, function, 0) for value in function.returns):
             yield finding(
@@ -69,8 +69,8 @@ def _kept_by_static(context: Context, function: FunctionFacts) -> bool:
     )
 
 
-def _kept(context: Context, function: FunctionFacts) -> bool:
-    """Say whether what a function gives first is given again."""
+def is_kept(context: Context, function: FunctionFacts) -> bool:
+    """Say whether what a function gives first is given again: it has a decorator of functools."""
     if function.is_cached:
         return False  # a property of an object that may be made anew in every compilation
     scope = function.scope.parent

@@ -11,10 +11,11 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, Arrays
 from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import BATCHING, last
 from codemods.nnx.lint.places import foreign, in_test, shown
-from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Attr, Call, Const, Item, Ref, Sequence, Unknown, Value
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Ref, Sequence, Unknown, Value
 
 _CALLBACKS = frozenset({"jax.pure_callback", "jax.experimental.pure_callback", "jax.experimental.io_callback"})
 _WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
@@ -96,7 +97,7 @@ def _problem(
     """Return how what a function gives differs from what is declared; empty if it does not, or that is not known."""
     word, axes = declared
     wanted = _number(word)
-    if isinstance(returned, Const) and returned.value is None:
+    if returned == Const(None):
         return "nothing, and an array is declared"
     known = Arrays(context, {}).of(returned, function.scope)
     number = FLOAT if wanted == INT and _kind(context, returned, function.scope, FLOAT, 0) else known.number
@@ -104,6 +105,9 @@ def _problem(
         return f"{_WORDS[number]}, and {word} is declared"
     # under vmap, the function may be given a batch, and give one
     mapped = any(k.arg in {"vmap_method", "vectorized"} for k in event.node.keywords)
+    single = known.axes == 0 or _reduced(context, returned, function)
+    if axes == 0 and single and _for_batches(context, event):
+        return "a single number, and with this vmap_method it gets whole batches and has to give one for each"
     if axes is not None and known.axes is not None and known.axes != axes and not mapped:
         return f"{_axes(known.axes)}, and {_axes(axes)} declared"
     if word in {"float32", "int32"} and _double(context, event.scope.module):
@@ -111,6 +115,41 @@ def _problem(
         if kind:
             return f"numbers of 64 bits, which jax_enable_x64 lets stand, and {word} is declared"
     return ""
+
+
+def _for_batches(context: Context, event: CallEvent) -> bool:
+    """Say whether a function on the host is given a batch as it is, where a project maps it over one."""
+    method = constant(keyword(event.node, "vmap_method"))
+    if method not in {"expand_dims", "broadcast_all"} and constant(keyword(event.node, "vectorized")) is not True:
+        return False
+    way = context.traced.get(event.scope.function)
+    return way is not None and any(root.transform in BATCHING for root in way.roots)
+
+
+def _reduced(context: Context, value: Value, function: FunctionFacts) -> bool:
+    """Say whether a value is what a parameter as a whole is reduced to: ``np.quantile(x, 0.9)``, or ``x.max()``."""
+    if not isinstance(value, Call) or value.starred or keyword(value.node, "axis") is not None:
+        return False
+    name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
+    if isinstance(value.callee, Attr) and not name:
+        whole = isinstance(value.callee.base, Param) and not value.args and not value.keywords
+        cast = value.callee.name == "astype" and _reduced(context, value.callee.base, function)
+        return cast or (whole and value.callee.name in _REDUCING)
+    if not name.startswith("numpy.") or not value.args:
+        return False
+    if last(name) in {"float32", "float64", "asarray", "array"}:
+        return _reduced(context, value.args[0], function)
+    given = value.args[0]
+    if isinstance(given, Call) and given.args and last_word(given.node.func) in {"asarray", "array"}:
+        given = given.args[0]
+    more = 2 if last(name) in {"quantile", "percentile"} else 1
+    return last(name) in _REDUCING and len(value.args) == more and isinstance(given, Param)
+
+
+_REDUCING = frozenset(
+    {"sum", "mean", "max", "min", "prod", "std", "var", "median", "average", "quantile", "percentile", "ptp", "argmax",
+     "argmin", "amax", "amin", "any", "all"}
+)  # fmt: skip
 
 
 def _number(word: str) -> int | None:

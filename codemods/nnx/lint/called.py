@@ -44,7 +44,7 @@ def known_result(name: str, call: Call, args: Sequence[Status], keywords: Mappin
     every = (*args, *keywords.values())
     holding = any(status.holds for status in every)
     if name.startswith("builtins."):
-        return _builtin(name.removeprefix("builtins."), args, holding)
+        return _builtin(name.removeprefix("builtins."), args)
     if name in _SHAPES:
         return SHAPE
     if name in STATIC_RESULTS or name in PYTHON_RESULTS:
@@ -69,7 +69,7 @@ def known_result(name: str, call: Call, args: Sequence[Status], keywords: Mappin
     return TREE if holding and gives_arrays(name) else UNKNOWN
 
 
-def _builtin(word: str, args: Sequence[Status], holding: bool) -> Status:
+def _builtin(word: str, args: Sequence[Status]) -> Status:
     if word in {"sum", "min", "max"}:
         if len(args) == 1:
             part = args[0].any_part()

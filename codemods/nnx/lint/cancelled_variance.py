@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.arithmetic import squared
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, written
@@ -17,7 +18,6 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Unknown
 
 _ROOTS = frozenset({"sqrt", "rsqrt", "log"})
-_SQUARES = frozenset({"square", "abs2"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -88,9 +88,9 @@ def _variance(context: Context, node: ast.expr, scope: Scope) -> str:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return ""
     squares = _mean(context, node.left, scope)
-    mean = _square(written(context, node.right, scope))
+    mean = squared(written(context, node.right, scope))
     plain = _mean(context, mean, scope) if mean is not None else None
-    x = _square(written(context, squares[0], scope)) if squares is not None else None
+    x = squared(written(context, squares[0], scope)) if squares is not None else None
     if squares is None or plain is None or x is None:
         return ""
     return ast.unparse(x) if ast.dump(x) == ast.dump(plain[0]) and squares[1] == plain[1] else ""
@@ -107,15 +107,6 @@ def _mean(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.expr, str
     if name == "jax.numpy.mean" and call.args:
         return call.args[0], " ".join(options)
     return None
-
-
-def _square(node: ast.expr) -> ast.expr | None:
-    """Return what is squared."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        return node.left if constant(node.right) == 2 else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return node.left if ast.dump(node.left) == ast.dump(node.right) else None
-    return node.args[0] if isinstance(node, ast.Call) and last_word(node.func) in _SQUARES and node.args else None
 
 
 _BAD = """\

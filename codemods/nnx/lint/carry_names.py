@@ -46,7 +46,7 @@ def _alone(context: Context, event: CallEvent, name: ast.Name, other: ast.Name) 
     above = around(context, event.scope)
     end = event.statement.end_lineno or 0
     begin: int = getattr(event.loops[-1] if event.loops else event.statement, "lineno", 0)
-    stored = {n.lineno for n in context.bodies.names(event.scope).get(name.id, ()) if isinstance(n.ctx, ast.Store)}
+    stored = {n.lineno for n in context.bodies.stores(event.scope, name.id)}
     later = [line for line in stored if line > end]
     for node in context.bodies.names(event.scope).get(name.id, ()):
         if not isinstance(node.ctx, ast.Load) or node.lineno < begin or (later and node.lineno > min(later)):

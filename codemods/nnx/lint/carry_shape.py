@@ -59,16 +59,16 @@ def _stepped(context: Context, event: CallEvent, name: str) -> bool:
     runs = False
     for other in context.bodies.calls.get(event.scope, ()):
         called, given = ast.unparse(other.node.func), other.node.args
-        if called == cell and len(given) == 2 and _step(given[1], name, other):
+        if called == cell and len(given) == 2 and _step(given[1], name):
             return True
         if keyword(other.node, "initial_carry") is not None and given and ast.unparse(given[0]) == name:
             runs = runs or owner_class(context, other.value.callee, other.scope) == "flax.nnx.RNN"
-        if context.flow.calls.name(other) in _SCANS and _over(other.node, name, turned) and _runs(context, event, cell):
+        if context.flow.calls.name(other) in _SCANS and _over(other.node, name, turned) and _runs(event, cell):
             return True
     return runs
 
 
-def _step(node: ast.expr, name: str, event: CallEvent) -> bool:
+def _step(node: ast.expr, name: str) -> bool:
     """Say whether an argument is one step of sequences: ``x[:, t]``, or what a loop takes of turned ones."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name) or node.value.id != name:
         return False
@@ -113,7 +113,7 @@ def _over(call: ast.Call, name: str, turned: frozenset[str]) -> bool:
     return xs is not None and ((isinstance(xs, ast.Name) and xs.id in turned) or _turns(xs, name))
 
 
-def _runs(context: Context, event: CallEvent, cell: str) -> bool:
+def _runs(event: CallEvent, cell: str) -> bool:
     """Say whether a function within, the body of a scan, runs the cell."""
     return any(
         isinstance(node, ast.Call) and ast.unparse(node.func) == cell and len(node.args) == 2

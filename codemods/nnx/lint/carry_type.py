@@ -154,7 +154,7 @@ def gives_nothing(function: FunctionFacts) -> bool:
     """
     if isinstance(function.node, ast.Lambda) or function.generator or isinstance(function.node.body[-1], ast.Raise):
         return False
-    if all(isinstance(r, Const) and r.value is None for r in function.returns):
+    if all(r == Const(None) for r in function.returns):
         last_one = function.node.body[-1]
         return not isinstance(last_one, ast.Pass) and not (
             isinstance(last_one, ast.Expr) and isinstance(last_one.value, ast.Constant)
@@ -341,7 +341,7 @@ def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope,
         return ""
     first, second = Arrays(context, given.arrays).of(one, here), Arrays(context, given.arrays).of(two, there)
     for left, right, other in ((one, two, second), (two, one, first)):
-        if isinstance(left, Const) and left.value is None:
+        if left == Const(None):
             if other != UNKNOWN or _tuple(right) or isinstance(right, Mapping):
                 return "None, the other an array" if other != UNKNOWN else "None, the other several values"
         if _tuple(left) and other != UNKNOWN:
@@ -409,7 +409,7 @@ def _place(body: Body, returned: Value) -> ast.AST:
 
 def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Value) -> str:
     """Return how a carry differs from the one before; empty if it does not, or that is not known."""
-    if isinstance(init.value, Const) and init.value.value is None:
+    if init.value == Const(None):
         something = isinstance(value, Unknown) and isinstance(value.node, ast.BinOp)
         return "None before, and an array after" if something else ""
     if part := _part_alone(context, body, carry, init, value):

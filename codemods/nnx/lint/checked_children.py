@@ -19,7 +19,7 @@ from codemods.nnx.values import Call, Class, Ref, Value
 _DATACLASSES = frozenset({"jax.tree_util.register_dataclass", "flax.struct.dataclass"})
 # what arrays have, and None, numbers, texts, tuples and placeholders have not
 _OF_ARRAYS = frozenset({"shape", "ndim"})
-_GUARDS = (b"isinstance", b"hasattr", b"getattr", b"try:", b"None", b"object", b"ShapeDtypeStruct", b"Tracer")
+GUARDS = (b"isinstance", b"hasattr", b"getattr", b"try:", b"None", b"object", b"ShapeDtypeStruct", b"Tracer")
 _PLAIN = frozenset({"jax.numpy.shape", "numpy.shape", "jax.numpy.ndim", "numpy.ndim", "jax.numpy.size", "numpy.size"})
 _ABOUT = frozenset({"shape", "ndim", "size", "nbytes", "sharding"})
 _SPECS = frozenset({"PartitionSpec", "P", "NamedSharding"})
@@ -73,7 +73,7 @@ def _refusal(method: FunctionFacts) -> ast.stmt | None:
     """Return the first statement of a constructor that raises because of the shape of what it is given."""
     source = method.scope.module.source
     start, end = source.span(method.node)
-    if any(word in source.data[start:end] for word in _GUARDS) or isinstance(method.node, ast.Lambda):
+    if any(word in source.data[start:end] for word in GUARDS) or isinstance(method.node, ast.Lambda):
         return None
     for node in ast.walk(method.node):
         if isinstance(node, ast.Assert | ast.If) and any(_of_array(part) for part in ast.walk(node.test)):

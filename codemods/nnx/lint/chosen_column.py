@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.array_calls import array_of, axis_of, is_method
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.places import each, foreign, formula_of, in_test, written
-from codemods.nnx.lint.syntax import argument, constant, keyword
+from codemods.nnx.lint.syntax import argument, constant, keyword, new_axis
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Free, Function, Unknown
@@ -103,17 +104,13 @@ def _column(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
         whole, new = node.slice.elts
         plain = isinstance(whole, ast.Slice) and whole.lower is None and whole.upper is None
-        return plain and (_is_none(new) or last_word(new) == "newaxis")
+        return plain and new_axis(new)
     if not isinstance(node, ast.Call):
         return False
     if last_word(node.func) == "reshape":
         sizes = node.args[-1].elts if node.args and isinstance(node.args[-1], ast.Tuple) else node.args[-2:]
         return [constant(one) for one in sizes] == [-1, 1]
     return last_word(node.func) == "expand_dims" and constant(argument(node, 1, "axis")) == 1
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _for_each_row(context: Context, node: ast.expr, scope: Scope, rows: Place, depth: int) -> bool:
@@ -138,16 +135,13 @@ def _for_each_row(context: Context, node: ast.expr, scope: Scope, rows: Place, d
         inner = inner if inner is not None else (node.args[0] if node.args else None)
         return inner is not None and _for_each_row(context, inner, scope, rows, depth + 1)
     if word == "squeeze":
-        inner = node.func.value if isinstance(node.func, ast.Attribute) and not _of_module(node.func) else None
-        inner = inner if inner is not None else (node.args[0] if node.args else None)
+        inner = array_of(node)
         return inner is not None and _chosen_from(context, inner, scope) is not None
     if word in _REDUCING:
-        method = isinstance(node.func, ast.Attribute) and not _of_module(node.func)
-        matrix = node.func.value if method and isinstance(node.func, ast.Attribute) else argument(node, 0, "a")
-        along = constant(argument(node, 0 if method else 1, "axis"))
+        matrix, along = array_of(node), constant(axis_of(node))
         if matrix is None or along not in (1, -1) or isinstance(along, bool) or keyword(node, "keepdims") is not None:
             return False
-        return len(node.args) <= (1 if method else 2) and _matrix(context, matrix, scope, rows)
+        return len(node.args) <= (1 if is_method(node) else 2) and _matrix(context, matrix, scope, rows)
     if isinstance(node.func, ast.Call) and last_word(node.func.func) == "vmap" and len(node.args) == 2:
         return _element(node.func) and _matrix(context, node.args[0], scope, rows)
     value = scope.module.values.get(node)
@@ -164,14 +158,6 @@ def _own(context: Context, call: Bound) -> bool:
     """Say whether a call calls a function of the project as it is written, and nothing that a transform made of it."""
     assert isinstance(call.value, Call)
     return isinstance(context.flow.resolve(context.flow.follow(call, call.value.callee)).value, Function)
-
-
-def _of_module(func: ast.Attribute) -> bool:
-    """Say whether a function is one of a library: jnp.max, jax.nn.logsumexp."""
-    root = func.value
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    return isinstance(root, ast.Name) and root.id in {"jnp", "np", "numpy", "jax", "lax", "nn", "nnx"}
 
 
 def _picked(context: Context, node: ast.Subscript, scope: Scope, rows: Place) -> bool:

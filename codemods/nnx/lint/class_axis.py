@@ -116,10 +116,9 @@ def _subtracted(context: Context, scope: Scope, node: ast.Subscript) -> bool:
     places: list[ast.expr] = [node]
     holder = above.get(node)
     if isinstance(holder, ast.Assign) and len(holder.targets) == 1 and isinstance(holder.targets[0], ast.Name):
-        uses = context.bodies.names(scope).get(holder.targets[0].id, ())
-        if sum(isinstance(one.ctx, ast.Store) for one in uses) != 1:
+        if len(context.bodies.stores(scope, holder.targets[0].id)) != 1:
             return False
-        places = [one for one in uses if isinstance(one.ctx, ast.Load)]
+        places = [*context.bodies.reads(scope, holder.targets[0].id)]
     held = [above.get(one) for one in places]
     differences = [one for one in held if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub)]
     losses = [one for one in held if isinstance(one, ast.Call) and _PAIRED.search(last_word(one.func))]

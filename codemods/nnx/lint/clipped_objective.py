@@ -10,9 +10,9 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.own_ratio import around_one
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern

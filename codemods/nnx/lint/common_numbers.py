@@ -9,7 +9,7 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.lint.keys import Use
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import names_in
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 
 _MAKING = pattern(
@@ -76,7 +76,7 @@ def _results(use: Use) -> list[str]:
     if not isinstance(statement, ast.Assign) or statement.value is not use.event.node or len(statement.targets) != 1:
         return []
     target = statement.targets[0]
-    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    parts = elements(target)
     return [part.id if isinstance(part, ast.Name) else "_" for part in parts]
 
 

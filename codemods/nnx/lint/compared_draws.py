@@ -12,7 +12,7 @@ from codemods.nnx.lint.keys import SAME, Use
 from codemods.nnx.lint.looked_at import in_figures
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import constant, inside, names_in, one_of
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Loop, ModuleRef, Sequence, Value
 
@@ -34,9 +34,22 @@ def harmless_pair(context: Context, one: Use, two: Use) -> bool:
     """Say whether nobody minds that two uses of a key see the same numbers; a third use may still matter."""
     if one.helper and two.helper and one.name == two.name and (_copies(one, two) or _in_modes(one, two)):
         return True
-    if _alternatives(context, one, two) or _replaced(context, one, two):
+    if _alternatives(context, one, two) or _replaced(context, one, two) or _listed_alone(one, two):
         return True
     return _for_shapes(context, one) or _for_shapes(context, two)
+
+
+def _listed_alone(one: Use, two: Use) -> bool:
+    """Say whether a statement only lists what the two give, as the last one of a cell that shows how they behave."""
+    statement = one.event.statement
+    if (
+        statement is not two.event.statement
+        or not isinstance(statement, ast.Expr)
+        or one.event.scope.function is not None
+    ):
+        return False
+    shown = statement.value
+    return isinstance(shown, ast.Tuple | ast.List) and all(use.event.node in shown.elts for use in (one, two))
 
 
 def _replaced(context: Context, one: Use, two: Use) -> bool:
@@ -277,7 +290,7 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
         return True
     if isinstance(loop, ast.For) and (_of_methods(loop) or _of_grid(use, loop) or _scaled(use, loop)):
         return True
-    if isinstance(loop, ast.For) and (_of_problems(use, loop) or _averaged(context, use, loop)):
+    if isinstance(loop, ast.For) and (_of_problems(use, loop) or _averaged(context, use, loop) or _best_of(loop)):
         return True
     if in_script(use.event.scope) and any(_RESTORING.search(last_word(n.func).lower()) for n in _calls(loop)):
         return True  # the same for each checkpoint
@@ -305,6 +318,22 @@ def _seeded_apart(context: Context, use: Use) -> bool:
 
 
 _LEARNT = pattern(r"param|weight|layer|init|train|update|optim")
+
+
+def _best_of(loop: ast.For) -> bool:
+    """Say whether a loop tries candidates, and keeps which of them is the best: ``if score > best: chosen = one``."""
+    one = loop.target.id if isinstance(loop.target, ast.Name) else ""
+    choices = [n for n in ast.walk(loop) if isinstance(n, ast.If) and isinstance(n.test, ast.Compare)]
+    given = (n.value for choice in choices for part in choice.body for n in ast.walk(part) if isinstance(n, ast.Assign))
+    kept = {n for value in given for n in elements(value) if isinstance(n, ast.Name) and n.id == one}
+    # the number of a random restart is told at most, and nothing is computed with it
+    computing = (call for call in _calls(loop) if not _TELLING.search(last_word(call.func).lower()))
+    return bool(kept) and any(
+        isinstance(n, ast.Name) and n.id == one and n not in kept
+        for call in computing
+        for n in ast.walk(call)
+        if last_word(call.func) not in {"append", "set_postfix", "set_description"}
+    )
 
 
 def _of_settings(context: Context, use: Use, loop: ast.For) -> bool:

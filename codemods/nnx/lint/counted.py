@@ -10,7 +10,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Value
 
 _CHOOSING = frozenset({"where", "select", "cond", "switch", "minimum", "clip", "mod", "get"})
@@ -18,7 +18,7 @@ _CHOOSING = frozenset({"where", "select", "cond", "switch", "minimum", "clip", "
 
 def past_in_rounds(context: Context, node: ast.Subscript, scope: Scope) -> bool:
     """Say whether ``x[i + 1]`` is past the end in the last round of a ``fori_loop`` or a ``scan`` over all indices."""
-    index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    index = first_element(node.slice)
     if not isinstance(index, ast.BinOp) or not isinstance(index.op, ast.Add) or scope.function is None:
         return False
     step = constant(index.right)

@@ -10,7 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, written
-from codemods.nnx.lint.syntax import argument, constant, keyword
+from codemods.nnx.lint.syntax import argument, constant, keyword, taken_apart
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
@@ -93,12 +93,8 @@ def _binds(node: ast.Assign, name: str) -> bool:
 
 def _bound_to(node: ast.Assign, name: str) -> ast.expr:
     """Return what a variable is bound to, also as one of several."""
-    target = node.targets[0]
-    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-        for one, value in zip(target.elts, node.value.elts, strict=False):
-            if isinstance(one, ast.Name) and one.id == name:
-                return value
-    return node.value
+    pairs = taken_apart(node.targets[0], node.value)
+    return next((value for one, value in pairs if isinstance(one, ast.Name) and one.id == name), node.value)
 
 
 def _shifted(index: ast.expr) -> bool:

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import complement, factors
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.formula import at, one_source
-from codemods.nnx.lint.origins import bound_once
+from codemods.nnx.lint.origins import bound_once, made_by
 from codemods.nnx.lint.places import each, in_test, position, written
-from codemods.nnx.lint.policy_losses import factors, made_by
 from codemods.nnx.lint.syntax import argument, constant, entry_word, operands, root_of
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Item, Loop, Param, Unknown, Value
 
@@ -90,7 +90,7 @@ def _later(node: ast.AST) -> bool:
     """Say whether a subscript takes what stands further on, or a part of an array without its first row."""
     if not isinstance(node, ast.Subscript):
         return False
-    index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    index = first_element(node.slice)
     if isinstance(index, ast.Slice):
         return index.lower is not None and constant(index.lower) not in (None, 0)
     return isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add)
@@ -142,8 +142,9 @@ def _ends(context: Context, node: ast.expr, scope: Scope, depth: int) -> str | N
         return _either(context, node.args[0], scope, depth + 1)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
         return _either(context, node.operand, scope, depth + 1)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and constant(node.left) == 1:
-        return _either(context, node.right, scope, depth + 1)
+    rest = complement(node)
+    if rest is not None:
+        return _either(context, rest, scope, depth + 1)
     made, home = _origin(context, node, scope)
     return _ends(context, made, home, depth + 1) if made is not None else None
 

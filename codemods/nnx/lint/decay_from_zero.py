@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import factors
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.policy_losses import factors
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -75,7 +75,7 @@ def _behind(context: Context, node: ast.expr, warmup: ast.expr, scope: Scope) ->
     while isinstance(value, Free) and scope.parent is not None and scope.function is not None:
         scope = scope.parent  # a branch of `jax.lax.cond`, of what the function around it is given
         value = scope.function.params.get(step.id) if scope.function is not None else None
-        stores = (n for n in context.bodies.names(scope).get(step.id, ()) if isinstance(n.ctx, ast.Store))
+        stores = context.bodies.stores(scope, step.id)
         if value is None or any(stores):
             return False
     text = ast.unparse(warmup)

@@ -15,6 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Param, Ref, Sequence, Value
@@ -265,7 +266,7 @@ def _alone(context: Context, value: Value, models: object) -> bool:
         if scope is None or not isinstance(call.node, ast.Call):
             return False
         place = list(value.function.params).index(value.name) - 1 if value.name in value.function.params else -1
-        given = next((k.value for k in call.node.keywords if k.arg == value.name), None)
+        given = keyword(call.node, value.name)
         if given is None and 0 <= place < len(call.node.args):
             given = call.node.args[place]
         if isinstance(given, ast.Name):

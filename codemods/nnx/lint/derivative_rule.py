@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.paired_cotangent import unpaired
 from codemods.nnx.lint.places import in_test, shown
-from codemods.nnx.lint.syntax import constant, keyword, names_in, several, taken_apart
+from codemods.nnx.lint.syntax import assignments, constant, keyword, names_in, several
 from codemods.nnx.values import Attr, Call, Param, Ref, Sequence, Unknown, Value
 
 
@@ -168,8 +168,7 @@ def _jvp_exchanged(context: Context) -> Iterator[Finding]:
 def _made_with(context: Context, function: FunctionFacts, name: str) -> set[str]:
     """Return the variables that are computed with a parameter, and its own name."""
     found, before = {name}, 0
-    statements = [node for node in context.bodies.nodes(function.scope) if isinstance(node, ast.Assign)]
-    pairs = [pair for one in statements for target in one.targets for pair in taken_apart(target, one.value)]
+    pairs = [pair for node in context.bodies.nodes(function.scope) for pair in assignments(node)]
     while before != len(found):
         before = len(found)
         found.update(n for target, value in pairs if names_in(value) & found for n in names_in(target))

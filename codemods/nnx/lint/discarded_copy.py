@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
-from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr, Changed
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
+from codemods.nnx.lint.places import formula_of, in_test
+from codemods.nnx.values import Attr, Changed, Choice, Loop, Value
 
 _FROZEN = (b"struct", b"TrainState", b"NamedTuple", b"namedtuple", b"chex", b"PyTreeNode")
 _COPYING = frozenset({"replace", "_replace", "apply_gradients"})
@@ -30,16 +30,79 @@ def discarded_copies(context: Context) -> Iterator[tuple[CallEvent, str]]:
             continue
         if not isinstance(event.statement, ast.Expr) or event.statement.value is not node:
             continue
-        if all(_has_it(context, event, keyword) for keyword in node.keywords):
+        if all(_has_it(event, keyword) for keyword in node.keywords):
             continue
         if (func.attr != "apply_gradients" or words == ["grads"]) and not context.bodies.guarded(node, event.scope):
             yield event, ast.unparse(func.value)
+    yield from _by_methods(context)
 
 
-def _has_it(context: Context, event: CallEvent, given: ast.keyword) -> bool:
+def _by_methods(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the statements that call a method of a frozen class which does nothing but return a changed copy."""
+    copying = {
+        method
+        for cls in context.project.classes()
+        if _is_frozen(context, cls)
+        for method in cls.methods.values()
+        if _copies(context, method)
+    }
+    for event in context.bodies.named(*sorted({method.name for method in copying})) if copying else ():
+        func, node = event.node.func, event.node
+        if event.used or not isinstance(func, ast.Attribute) or not isinstance(event.value.callee, Attr):
+            continue
+        if event.scope.module not in context.asked or in_test(event.scope) or context.bodies.guarded(node, event.scope):
+            continue
+        if not isinstance(event.statement, ast.Expr) or event.statement.value is not node:
+            continue
+        made = context.sources.originals(context.flow.here(event.value.callee.base, event.scope))
+        classes = {context.flow.classes.class_of(one) for one in made}
+        called = [context.flow.classes.method(cls, func.attr) if cls is not None else None for cls in classes]
+        if called and all(method in copying for method in called):
+            yield event, ast.unparse(func.value)
+
+
+def _is_frozen(context: Context, cls: ClassFacts) -> bool:
+    """Say whether the objects of a class are frozen ones of ``flax.struct``."""
+    if "flax.struct.PyTreeNode" in context.flow.classes.mro(cls)[1]:
+        return True
+    outer = cls.scope.parent
+    return outer is not None and any(
+        getattr(context.flow.resolve(context.flow.here(one, outer)).value, "name", "") == "flax.struct.dataclass"
+        for one in cls.decorators
+    )
+
+
+def _copies(context: Context, method: FunctionFacts) -> bool:
+    """Say whether a method returns ``self.replace(...)``, and does nothing else."""
+    if method.self_param is None or method.decorators or method.generator or not method.name.isidentifier():
+        return False
+    given = formula_of(context, method)
+    if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.func.attr != "replace":
+        return False
+    own = isinstance(given.func.value, ast.Name) and given.func.value.id == method.self_param.name
+    return own and not any(
+        isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) for one in ast.walk(method.node)
+    )
+
+
+def _has_it(event: CallEvent, given: ast.keyword) -> bool:
     """Say whether an object has the value already that a copy is to get: it is its own attribute, changed in place."""
     assert isinstance(event.value.callee, Attr)
     value = event.scope.module.values.get(given.value)
+    return value is not None and _is_its_own(value, given.arg, event.value.callee.base, set())
+
+
+def _is_its_own(value: Value, name: str | None, owner: Value, seen: set[Value]) -> bool:
+    """Say whether a value is an attribute of an object on every way, changed in place or not."""
     while isinstance(value, Changed):
         value = value.before
-    return isinstance(value, Attr) and value.name == given.arg and value.base == event.value.callee.base
+    if value in seen:
+        return True
+    seen.add(value)
+    if isinstance(value, Loop):
+        ways: tuple[Value, ...] = (value.before,) if value.again is None else (value.before, value.again)
+    elif isinstance(value, Choice):
+        ways = value.options
+    else:
+        return isinstance(value, Attr) and value.name == name and value.base == owner
+    return all(_is_its_own(one, name, owner, seen) for one in ways)

@@ -193,7 +193,7 @@ def _all_dropped(context: Context, function: FunctionFacts, place: int | None, p
         return  # a body of a scan, or what is differentiated
     makers = {root.node for root in roots}
     calls = [event for event in context.flow.sites.callers(function) if event.node not in makers]
-    if not all(_dropped(context, event, place) for event in calls) or _anew(context, function, place, calls):
+    if not all(_dropped(event, place) for event in calls) or _anew(function, place, calls):
         return
     for event in calls:
         given = argument(event.node, position(param), param.name)
@@ -216,7 +216,7 @@ def _all_dropped(context: Context, function: FunctionFacts, place: int | None, p
         )
 
 
-def _anew(context: Context, function: FunctionFacts, place: int | None, calls: list[CallEvent]) -> bool:
+def _anew(function: FunctionFacts, place: int | None, calls: list[CallEvent]) -> bool:
     """Say whether each round is to begin with the same: it adapts to one task of many, or what the step returns beside
     the new parameters is computed with these."""
     if _ADAPTING.search(function.name) or any(_for_tasks(event) for event in calls):
@@ -243,7 +243,7 @@ _TASKS = pattern(
 _OTHER_AIMS = pattern("bench|profil|time|warm|eval|valid|test|measure|compile|example|check")
 
 
-def _dropped(context: Context, event: CallEvent, place: int | None) -> bool:
+def _dropped(event: CallEvent, place: int | None) -> bool:
     """Say whether nothing reads a part of what a call gives, or all of it if there is no place."""
     if place is None:
         statement = event.statement
@@ -350,7 +350,7 @@ def _unread(context: Context) -> Iterator[Finding]:
 
 def _gives(function: FunctionFacts) -> bool:
     """Say whether a function has a result of its own, as those have that do not mean to change their arguments."""
-    return any(not (isinstance(value, Const) and value.value is None) for value in function.returns)
+    return any(value != Const(None) for value in function.returns)
 
 
 _CELLS = ("GRUCell", "LSTMCell", "OptimizedLSTMCell", "SimpleCell")

@@ -12,8 +12,8 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import callers_of, each, formula_of, in_test, position
-from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.probabilities import Share, is_param, own_expression, share_of
 from codemods.nnx.lint.syntax import argument, constant, keyword, operands
 from codemods.nnx.nodes import last_word
@@ -75,7 +75,7 @@ def _before(context: Context, node: ast.AugAssign, scope: Scope) -> Share | None
     if not isinstance(node.target, ast.Name):
         return None
     above = around(context, scope)
-    stores = [n for n in context.bodies.names(scope).get(node.target.id, ()) if isinstance(n.ctx, ast.Store)]
+    stores = context.bodies.stores(scope, node.target.id)
     last = max((n for n in stores if n.lineno < node.lineno), key=lambda n: n.lineno, default=None)
     statement = above.get(last) if last is not None else None
     paths = context.bodies.paths(scope)

@@ -35,7 +35,7 @@ def _gives_nothing(context: Context, event: CallEvent) -> bool:
     found = context.flow.resolve(context.flow.here(given, event.scope)).value if given is not None else None
     if isinstance(found, Sequence):
         return isinstance(found.node, ast.Tuple | ast.List) and not found.items
-    return isinstance(found, Const) and found.value is None
+    return found == Const(None)
 
 
 def _dropped(context: Context, event: CallEvent, depth: int) -> Iterator[CallEvent]:

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.discarded import displayed
 from codemods.nnx.lint.names import TREE_MAPS
-from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown, target_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Function, Ref
@@ -77,9 +77,7 @@ def _dropped(context: Context, event: CallEvent) -> bool:
         return False
     if not event.used:
         return isinstance(statement, ast.Expr) and statement.value is event.node
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return False
-    target = statement.targets[0]
+    target = target_of(event)
     if not isinstance(target, ast.Name) or target.id.startswith("_") or target.id in scope.globals:
         return False
     if scope.function is None and _known_outside(context, scope.module, target.id):

@@ -16,7 +16,7 @@ from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of, position
 from codemods.nnx.lint.stuck_eval import reach
 from codemods.nnx.lint.syntax import constant, outermost_loop
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Attr, Call, Free, Item, Param, Sequence, Value
 
 _CLOCKS = frozenset({"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "process_time", "timeit"})
@@ -25,7 +25,7 @@ _CLOCKS = frozenset({"time", "time_ns", "perf_counter", "perf_counter_ns", "mono
 def dropped_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
     """Yield the calls in loops that begin every round with the state of the first one."""
     for root, event, _, target in _rounds(context):
-        if target is not None and not _read(context, event, target):
+        if target is not None and not _read(event, target):
             yield (
                 event,
                 f"the state that {shown(root.function)} returns is never taken: every round begins with the first one",
@@ -43,7 +43,7 @@ def dropped_changes(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
             if outermost_loop(event) is None or event.scope.module not in context.asked or in_test(event.scope):
                 continue
             targets = [_target(event, place) for place in places]
-            if not _timed(context, event) and all(t is not None and not _read(context, event, t) for t in targets):
+            if not _timed(context, event) and all(t is not None and not _read(event, t) for t in targets):
                 yield (
                     event,
                     f"what {shown(root.function)} changes comes back in its result alone, and nobody takes it: every "
@@ -247,7 +247,7 @@ def _target(event: CallEvent, place: int) -> str | None:
     return target.id if isinstance(target, ast.Name) else None
 
 
-def _read(context: Context, event: CallEvent, name: str) -> bool:
+def _read(event: CallEvent, name: str) -> bool:
     """Say whether a variable is read anywhere, or belongs to more than this body."""
     if not name:
         return False
@@ -282,7 +282,7 @@ def _split(context: Context, event: CallEvent, name: str) -> Iterator[tuple[str,
         if name not in names or context.flow.calls.name(one) not in {"flax.nnx.split", "flax.nnx.state"}:
             continue
         given = one.node.args[0]
-        for part in given.elts if isinstance(given, ast.Tuple | ast.List) else [given]:
+        for part in elements(given, lists=True):
             value = event.scope.module.values.get(part)
             if isinstance(part, ast.Name | ast.Attribute) and value is not None:
                 if kinds_of(context, value, event.scope) == {Kind.MODULE}:

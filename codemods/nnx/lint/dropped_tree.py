@@ -53,7 +53,7 @@ def dropped_trees(context: Context) -> Iterator[tuple[CallEvent, FunctionFacts]]
             continue
         seen.add(function)
         calls = callers_of(context, function)
-        dropped = [event for event in calls if _dropped(context, event)]
+        dropped = [event for event in calls if _dropped(event)]
         # a function that hands the tree on, and does nothing else
         waiting += [
             above
@@ -75,7 +75,7 @@ def _parts(value: Value) -> list[Value]:
     return [value]
 
 
-def _dropped(context: Context, event: CallEvent) -> bool:
+def _dropped(event: CallEvent) -> bool:
     """Say whether a call stands alone, or what gets its result is never read in the function around."""
     statement = event.statement
     if not event.used:
@@ -118,7 +118,7 @@ def computes_only(context: Context, function: FunctionFacts, depth: int = 0) -> 
     """
     if depth > _DEPTH or function.generator or isinstance(function.node, ast.AsyncFunctionDef):
         return False
-    if any(isinstance(one, Const) and one.value is None for one in function.returns) or not function.returns:
+    if any(one == Const(None) for one in function.returns) or not function.returns:
         return False
     body = [function.node.body] if isinstance(function.node, ast.Lambda) else function.node.body
     nodes = [node for statement in body for node in ast.walk(statement)]

@@ -14,6 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import of_array, shown, traced_bodies, traced_calls
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.nodes import elements
 from codemods.nnx.values import Unknown
 
 # functions by the positions and the names of the arguments that are shapes or lengths
@@ -164,7 +165,7 @@ def sliced_with(context: Context, node: ast.AST, scope: Scope) -> frozenset[str]
 
 def _known_length(node: ast.Subscript) -> str:
     """Return the length of a slice such as ``x[i : i + n]``; empty for others."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = elements(node.slice)
     part = next((one for one in parts if isinstance(one, ast.Slice)), None)
     if part is not None and part.lower is not None and isinstance(part.upper, ast.BinOp):
         if isinstance(part.upper.op, ast.Add) and ast.dump(part.upper.left) == ast.dump(part.lower):
@@ -174,7 +175,7 @@ def _known_length(node: ast.Subscript) -> str:
 
 def _slice_help(node: ast.Subscript) -> str:
     """Return what to write: the start may be traced where the length is known."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = elements(node.slice)
     part = next((one for one in parts if isinstance(one, ast.Slice)), None)
     length = _known_length(node) or "length"
     if part is not None and part.lower is None:
@@ -188,7 +189,7 @@ def _slice_help(node: ast.Subscript) -> str:
 
 def _sliced(context: Context, node: ast.Subscript, scope: Scope) -> bool:
     """Say whether an end of a slice is traced: whatever is sliced wants a number."""
-    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+    for part in elements(node.slice):
         ends = [end for end in (part.lower, part.upper, part.step) if end] if isinstance(part, ast.Slice) else []
         for end in ends:
             if isinstance(end, ast.Constant):

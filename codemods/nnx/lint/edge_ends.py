@@ -15,7 +15,7 @@ from codemods.nnx.lint.lost_messages import end_of
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
@@ -126,7 +126,7 @@ def _parts(context: Context, node: ast.expr, scope: Scope) -> Iterator[ast.expr]
 def _made(context: Context, name: ast.Name, scope: Scope) -> ast.expr | None:
     """Return what the only assignment of a variable gives it, or gives it a part of."""
     made = bound_once(context, scope, name)
-    stores = [n for n in context.bodies.names(scope).get(name.id, ()) if isinstance(n.ctx, ast.Store)]
+    stores = context.bodies.stores(scope, name.id)
     if made is not None or len(stores) != 1:
         return made
     above = around(context, scope)
@@ -141,7 +141,7 @@ def _gathered(node: ast.expr) -> ast.expr | None:
         return node.args[1]
     if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice | ast.Constant):
         return None
-    index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    index = first_element(node.slice)
     return None if isinstance(index, ast.Slice | ast.Constant | ast.UnaryOp) else index
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
+from codemods.nnx.lint.arithmetic import factors
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.policy_losses import factors
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -102,7 +102,7 @@ def _stale(context: Context, node: ast.BinOp, old: ast.Name, new: ast.Name, scop
     if not isinstance(made, ast.Call) or len(made.args) != 2 or not _TOTAL.search(last_word(made.func)):
         return False
     assert scope.function is not None
-    stores = [n for n in context.bodies.names(scope).get(old.id, ()) if isinstance(n.ctx, ast.Store)]
+    stores = context.bodies.stores(scope, old.id)
     early = [n for n in stores if n.lineno < node.lineno]
     given = old.id in scope.function.params and not early
     for one in context.bodies.nodes(scope):

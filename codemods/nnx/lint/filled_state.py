@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
+from codemods.nnx.nodes import elements
 
 # what gives a state of its own, whose Variables are not those of a model when their values are replaced
 _MAKING = frozenset({"flax.nnx.split", "flax.nnx.state", "copy.deepcopy", "flax.nnx.clone", *TREE_MAPS})
@@ -58,7 +59,7 @@ def _own(context: Context, event: CallEvent, nodes: list[ast.AST], name: str) ->
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
             continue
         target = node.targets[0]
-        if left & {*(target.elts if isinstance(target, ast.Tuple) else [target])}:
+        if left & {*elements(target)}:
             call = calls.get(node.value) if isinstance(node.value, ast.Call) else None
             if call is None or context.flow.calls.name(call) not in _MAKING:
                 return False

@@ -10,7 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, target_of
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Const, Ref, Value
 
@@ -59,10 +59,7 @@ def _exchanged(names: list[ast.Name], expected: list[str], position: int) -> boo
 
 def _names(event: CallEvent) -> list[ast.Name]:
     """Return the names that the parts are assigned to."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return []
-    target = statement.targets[0]
+    target = target_of(event)
     parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
     names = [part for part in parts if isinstance(part, ast.Name)]
     return names if len(names) == len(parts) > 1 else []

@@ -122,7 +122,7 @@ def _forgotten(context: Context, body: Body, part: _Part, loads: list[ast.Name])
         isinstance(n, ast.Attribute) and n.attr == "random" for n in context.bodies.nodes(scope)
     ):
         return False
-    bound = [n.lineno for n in context.bodies.names(scope).get(part.carried, ()) if not isinstance(n.ctx, ast.Load)]
+    bound = [n.lineno for n in context.bodies.stores(scope, part.carried)]
     again = sorted(bound)[int(part.place is not None) :][:1]
     # what a statement of several lines makes of it is read before it is bound anew
     ends = [s.end_lineno or 0 for s in context.bodies.nodes(scope) if isinstance(s, ast.Assign) and s.lineno in again]

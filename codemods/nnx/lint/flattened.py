@@ -13,7 +13,7 @@ from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.syntax import argument, constant, keyword
 
 # the place of the axis of each
 _AXES = {"cumsum": 1, "cumprod": 1, "nancumsum": 1, "take": 2, "append": 2, "delete": 2, "insert": 3, "repeat": 2}
@@ -68,7 +68,7 @@ def _by_rows(above: dict[ast.AST, ast.AST], node: ast.AST) -> bool:
         axis = argument(call, 0, "axis") if user.attr not in _FLAT else None
         return axis is not None and constant(axis) in (1, 2, (0, 1))
     if isinstance(user, ast.Call) and user.args and user.args[0] is node:
-        axis = next((k.value for k in user.keywords if k.arg == "axis"), None)
+        axis = keyword(user, "axis")
         return axis is not None and constant(axis) in (1, 2, (0, 1), -2)
     if isinstance(user, ast.Attribute) and user.attr == "shape":
         size = above.get(user)

@@ -12,7 +12,7 @@ from codemods.nnx.lint.arrays import FLOAT, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, foreign
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Attr, Item
 
 # functions that need integers: the places of these
@@ -47,7 +47,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if place >= len(event.node.args) or context.bodies.guarded(event.node, event.scope):
                 continue
             given = event.node.args[place]
-            for node in given.elts if isinstance(given, ast.Tuple | ast.List) else [given]:
+            for node in elements(given, lists=True):
                 switch = name.endswith("switch") and _float_array(context, node, event.scope)
                 if switch or _quotient(context, node, event.scope, alone=True):
                     yield _found(event.scope, node, f"`{last(name)}` needs an integer")
@@ -84,7 +84,7 @@ def _found(scope: Scope, node: ast.expr, what: str) -> Finding:
 
 
 def _bounds(node: ast.expr) -> list[ast.expr]:
-    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    parts = elements(node)
     bounds = [b for p in parts if isinstance(p, ast.Slice) for b in (p.lower, p.upper, p.step) if b is not None]
     return bounds + [p for p in parts if not isinstance(p, ast.Slice)]
 
@@ -109,7 +109,7 @@ def _bound_once(context: Context, name: str, scope: Scope) -> ast.expr | None:
     values = scope.bindings.get(name, ())  # asked first, for a name stands in every other index
     if len(values) != 1 or (scope.function is not None and name in scope.function.params):
         return None
-    stored = [n for n in context.bodies.names(scope).get(name, ()) if not isinstance(n.ctx, ast.Load)]
+    stored = context.bodies.stores(scope, name)
     if len(stored) != 1:
         return None
     for made in context.bodies.nodes(scope):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.around import around
-from codemods.nnx.lint.places import in_test, written
+from codemods.nnx.lint.places import in_test, target_of, written
 from codemods.nnx.lint.syntax import names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -124,10 +124,7 @@ def _change(context: Context, node: ast.AST, scope: Scope) -> tuple[str, int] | 
 
 def _used(context: Context, event: CallEvent) -> tuple[ast.AST, bool] | None:
     """Return the sum of a volume and the density of the base at the result, and whether the volume is added."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return None
-    target = statement.targets[0]
+    target = target_of(event)
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
         return None
     result, volume = target.elts

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import squared
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import constant
@@ -46,7 +47,7 @@ def _of_pi(node: ast.Call) -> bool:
     if not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Mult):
         return False
     sides = [inner.left, inner.right]
-    return any(last_word(one) == "pi" for one in sides) and any(constant(one) in (2, 2.0) for one in sides)
+    return any(last_word(one) == "pi" for one in sides) and any(constant(one) == 2 for one in sides)
 
 
 def _scale(context: Context, function: FunctionFacts, log: ast.Call) -> ast.expr | None:
@@ -90,24 +91,17 @@ def _entry(node: ast.AST) -> str:
 def _divisor(context: Context, node: ast.AST, scope: Scope) -> ast.expr | None:
     """Return what a squared difference is divided by, in ``((x - m) / s) ** 2`` or ``(x - m) ** 2 / s**2``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        top = _squared(context, node.left, scope)
+        top = squared(node.left)
         if top is not None and _difference(context, top, scope):
             under = [n for n in ast.walk(node.right) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow)]
             roots = [n.left for n in under if constant(n.right) == 2 and isinstance(n.left, ast.Name | ast.Attribute)]
             return roots[0] if len(roots) == 1 else None
         return None
-    under_square = _squared(context, node, scope) if isinstance(node, ast.expr) else None
+    under_square = squared(node) if isinstance(node, ast.expr) else None
     ratio = written(context, under_square, scope) if under_square is not None else None
     if isinstance(ratio, ast.BinOp) and isinstance(ratio.op, ast.Div) and _difference(context, ratio.left, scope):
         return ratio.right if isinstance(ratio.right, ast.Name | ast.Attribute) else None
     return None
-
-
-def _squared(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
-    """Return what an expression is the square of."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        return node.left if constant(node.right) in (2, 2.0) else None
-    return node.args[0] if isinstance(node, ast.Call) and last_word(node.func) == "square" and node.args else None
 
 
 def _difference(context: Context, node: ast.expr, scope: Scope) -> bool:

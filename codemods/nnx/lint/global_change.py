@@ -13,11 +13,11 @@ from codemods.nnx.lint.appended import outside
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import inside, is_none, names_in
 from codemods.nnx.lint.traced import Tracing
 from codemods.nnx.lint.while_initializing import while_initializing
 from codemods.nnx.lint.within_one_run import within_one_run
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Class, Free, Function, ModuleRef, Param, Ref
@@ -204,8 +204,8 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
-    given = {n.id for v in _returned(context, function) for n in _parts(v) if isinstance(n, ast.Name)}
-    given |= {base for v in _returned(context, function) for n in _parts(v) if (base := _state_of(n))}
+    given = {n.id for v in _returned(context, function) for n in elements(v) if isinstance(n, ast.Name)}
+    given |= {base for v in _returned(context, function) for n in elements(v) if (base := _state_of(n))}
     for base, changes in found.items():
         if base in given or _TRACING.search(base):
             continue  # the object is given back with what it holds; or it is the state of the tracing itself
@@ -246,7 +246,7 @@ def _taken_back(context: Context, function: FunctionFacts, base: str) -> bool:
         for target in node.targets
         if isinstance(target, ast.Attribute) and ast.unparse(target.value) == base
     ]
-    cleared = [(n.lineno, name) for n, name in stores if isinstance(n.value, ast.Constant) and n.value.value is None]
+    cleared = [(n.lineno, name) for n, name in stores if is_none(n.value)]
     return any(n.lineno < line and name == other for line, other in cleared for n, name in stores)
 
 
@@ -356,10 +356,6 @@ def _restored(context: Context, function: FunctionFacts, entry: ast.Subscript, c
 
 def _returned(context: Context, function: FunctionFacts) -> list[ast.expr]:
     return [n.value for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return) and n.value is not None]
-
-
-def _parts(node: ast.expr) -> list[ast.expr]:
-    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _tries(context: Context, function: FunctionFacts) -> bool:
@@ -488,7 +484,7 @@ def _variable(context: Context, node: ast.stmt, target: ast.Attribute, scope: Sc
 def _targets(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> Iterator[ast.expr]:
     """Yield the single targets of an assignment."""
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-        yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        yield from elements(target, lists=True)
 
 
 def _copied(node: ast.AST, target: ast.Attribute) -> bool:

@@ -37,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
         args = event.value.args
         if name.startswith("flax.nnx.") and args and not event.value.starred and not in_test(event.scope):
             yield from _of_data(context, made, event)
-        if not name.startswith("flax.nnx.") or len(args) < 2 or event.value.starred:
+        if not name.startswith("flax.nnx.") or len(args) < 2 or event.value.starred or in_test(event.scope):
             continue
         first = kinds_of(context, args[0], event.scope)
         later = [i for i, a in enumerate(args) if i and kinds_of(context, a, event.scope) == {Kind.MODULE}]

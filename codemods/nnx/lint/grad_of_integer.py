@@ -142,6 +142,8 @@ def _part(context: Context, value: Value, scope: Scope) -> ast.AST | None:
     """Return what makes an array of integers, or a container with one."""
     if isinstance(value, Sequence | Mapping):
         items = value.items if isinstance(value, Sequence) else [item for _, item in value.items]
+        if any(isinstance(item, Const) and type(item.value) is int for item in items):
+            return value.node
         return next((found for item in items if (found := _part(context, item, scope)) is not None), None)
     if not isinstance(value, Call) or not made_by_jax(context, value, scope):
         inner = context.flow.resolve(context.flow.here(value, scope))

@@ -18,7 +18,7 @@ from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.sown import lists_growing, never_taken
 from codemods.nnx.lint.static_varies import counted
 from codemods.nnx.lint.syntax import names_in
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Sequence, Value
 
@@ -52,6 +52,11 @@ def _check(context: Context) -> Iterator[Finding]:
             "its own",
             "keep it in a Variable: nnx.Variable(jnp.asarray(...)), and change its value",
         )
+    yield from _in_loops(context)
+
+
+def _in_loops(context: Context) -> Iterator[Finding]:
+    """Yield what a loop gives a compiled function that is of another size in every round."""
     seen: set[ast.AST] = set()
     for root in compiled_roots(context):
         if in_test(root.scope):
@@ -105,7 +110,7 @@ def _cut(node: ast.expr, counters: set[str]) -> bool:
     """Say whether an expression is a slice with one end that a loop counts on, and the other one fixed."""
     if not isinstance(node, ast.Subscript) or not counters:
         return False
-    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+    for part in elements(node.slice):
         if isinstance(part, ast.Slice):
             ends = [end is not None and bool(names_in(end) & counters) for end in (part.lower, part.upper)]
             other = part.upper if ends[0] else part.lower

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import squared
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.asked_before import asked_before
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
@@ -219,10 +221,7 @@ def _squares(node: ast.expr) -> bool:
     """Say whether an expression is a sum or mean of squares."""
     if not isinstance(node, ast.Call) or last_word(node.func) not in {"sum", "mean"}:
         return False
-    inner = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
-    if isinstance(inner, ast.BinOp):
-        return isinstance(inner.op, ast.Pow) and constant(inner.right) == 2
-    return isinstance(inner, ast.Call) and last_word(inner.func) == "square"
+    return squared(array_of(node)) is not None
 
 
 _ENDS = ("arccos", "arcsin", "acos", "asin", "arccosh", "arctanh", "sqrt")
@@ -355,7 +354,7 @@ def _root_itself(context: Context, root: ast.Call, test: ast.expr, event: CallEv
     operand = event.scope.module.values.get(root.args[0])
     if last_word(root.func) not in {"sqrt", "norm"} or operand is None:
         return False
-    if _kept_off_zero(context, operand, event) or _safe(context, root.args[0], event):
+    if _kept_off_zero(operand) or _safe(context, root.args[0], event):
         return False
     test = written(context, test, event.scope)
     if (
@@ -480,7 +479,7 @@ def _safe(context: Context, operand: ast.expr, event: CallEvent) -> bool:
         return False
     name = context.flow.calls.callee_name(context.flow.here(value, event.scope))
     if last(name) == "sqrt" and value.args:
-        return _kept_off_zero(context, value.args[0], event)
+        return _kept_off_zero(value.args[0])
     return last(name) in _SAFE or _floored(context, value, event)
 
 
@@ -519,7 +518,7 @@ def _above(context: Context, node: ast.expr, function: FunctionFacts, depth: int
     return bool(bounds) and not any(isinstance(one, int | float) and one <= 0 for one in bounds)
 
 
-def _kept_off_zero(context: Context, value: Value, event: CallEvent) -> bool:
+def _kept_off_zero(value: Value) -> bool:
     """Say whether something is added to a sum of squares, so that it is never 0: ``jnp.sum(x**2) + eps``."""
     node = value.node if isinstance(value, Unknown) else None
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.places import target_of
 
 
 def half_shuffled(
@@ -22,10 +23,8 @@ def half_shuffled(
         event: the call that draws the order.
         belong: says of two names whether one is that of examples and the other that of their labels.
     """
-    statement, scope = event.statement, event.scope
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return
-    name = statement.targets[0]
+    scope = event.scope
+    name = target_of(event)
     if not isinstance(name, ast.Name):
         return
     above = around(context, scope)
@@ -68,7 +67,7 @@ def _changed(context: Context, scope: Scope, array: str) -> bool:
     """Say whether a body gives an array another value, such as the labels in the drawn order."""
     root = array.partition(".")[0]
     if root == array:
-        return any(isinstance(one.ctx, ast.Store) for one in context.bodies.names(scope).get(array, ()))
+        return bool(context.bodies.stores(scope, array))
     stores = (n for n in context.bodies.nodes(scope) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
     return any(ast.unparse(one) == array for one in stores)
 

@@ -75,7 +75,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     _fix(event) if call is not None and name.endswith("value_and_grad") and _takes_aux(call) else None,
                 )
         elif isinstance(call, ast.Name) and name.endswith(".grad"):
-            if _as_gradients(context, event, call.id):
+            if _as_gradients(context, event, call.id) or _as_number(context, event.scope, {call.id}):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -158,6 +158,8 @@ def _unpacked_otherwise(context: Context) -> Iterator[Finding]:
             message = f"with has_aux=True the result has two parts, of which {two}"
         elif not valued:
             continue
+        elif _gradients_inside(target):
+            message = f"with has_aux=True the gradients come last: `{ast.unparse(target.elts[1])}` gets them"
         elif _takes_aux(target):
             message = "with has_aux=True the first part is a pair, the loss and the rest"
         else:
@@ -176,10 +178,27 @@ def _otherwise(target: ast.Tuple) -> bool:
         return False
     first = target.elts[0]
     if len(target.elts) == 2 and isinstance(first, ast.Tuple | ast.List):
-        return len(first.elts) != 2 and not any(isinstance(part, ast.Starred) for part in first.elts)
+        return _gradients_inside(target) or (
+            len(first.elts) != 2 and not any(isinstance(part, ast.Starred) for part in first.elts)
+        )
     return len(target.elts) != 2 or (isinstance(first, ast.Name) and _LOSS.fullmatch(first.id) is not None)
 
 
+def _gradients_inside(target: ast.Tuple) -> bool:
+    """Say whether a target is ``(loss, grads), aux``: gradients beside the loss, and something else behind."""
+    first, rest = target.elts
+    if not isinstance(first, ast.Tuple | ast.List) or len(first.elts) != 2 or not isinstance(rest, ast.Name):
+        return False
+    inner = first.elts[1]
+    return (
+        isinstance(inner, ast.Name)
+        and _GRADIENTS.fullmatch(inner.id) is not None
+        and _GRADIENTS.fullmatch(rest.id) is None
+        and rest.id.strip("_") != ""
+    )
+
+
+_GRADIENTS = pattern(r"(\w+_)?d?(grads?|gradients?)(_\w+)?|g")
 _LOSS = pattern(r"l|value|cost|nll|elbo|(\w+_)?loss(_\w+)?")
 
 

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.syntax import argument, constant, is_none
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -39,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         axis = argument(event.node, 1 - int(method), "axis")
         mapped = _hessian(context, context.flow.here(summed, event.scope))
-        if mapped is None or (axis is not None and constant(axis) is None and not _none(axis)):
+        if mapped is None or (axis is not None and constant(axis) is None and not is_none(axis)):
             continue
         axes = constant(axis)
         axes = tuple(axes) if isinstance(axes, list) else axes
@@ -51,10 +51,6 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the Laplacian is the trace of the Hessian: its sum has the mixed derivatives, too",
                 "take the diagonal: jnp.trace(hessian)",
             )
-
-
-def _none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _of_laplacian(event: CallEvent) -> bool:

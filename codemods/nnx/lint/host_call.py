@@ -58,7 +58,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # a file that is made where it cannot be read
         if (name in _OPENING or called.startswith("pathlib.Path(...).")) and not _compiled_itself(context, event.scope):
             continue  # a file that is written deep within calls: whoever got there had values
-        if _goes_on(context, event) or _seeded(context, event, name) or _labels(context, event):
+        if _goes_on(event) or _seeded(context, event, name) or _labels(context, event):
             continue
         if context.taint.never(event.node, event.scope) or _unused(context, event):
             continue
@@ -430,7 +430,7 @@ def _once_in_a_run(context: Context, event: CallEvent) -> bool:
     return True
 
 
-def _goes_on(context: Context, event: CallEvent) -> bool:
+def _goes_on(event: CallEvent) -> bool:
     """Say whether a call gives the start of a variable that an inner function, such as a callback, goes on with."""
     function = event.scope.function
     if function is None or not isinstance(event.statement, ast.Assign):

@@ -15,7 +15,7 @@ from codemods.nnx.lint.rounds import rounds_at_most
 from codemods.nnx.lint.syntax import innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.unread import given_names
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Item, Value
 
@@ -96,7 +96,7 @@ def _read(context: Context, event: CallEvent) -> Iterator[Value]:
     func, values, word = event.node.func, event.scope.module.values, _word(event)
     if word == _ASKED:
         asked = event.node.args or ([func.value] if isinstance(func, ast.Attribute) else [])
-        nodes = [n for one in asked for n in (one.elts if isinstance(one, ast.Tuple | ast.List) else [one])]
+        nodes = [n for one in asked for n in elements(one, lists=True)]
     elif word in {"item", "tolist"} and isinstance(func, ast.Attribute):
         nodes = [func.value]
     elif word in {"asarray", "array"}:

@@ -73,12 +73,12 @@ def _too_few(context: Context, rows: Bound) -> bool:
         return False
     if all(isinstance(one.value, Comprehension) and _begins_at_one(one.value) for one in counted):
         return True
-    if all(_zipped_from_one(context, one) for one in counted):
+    if all(_zipped_from_one(one) for one in counted):
         return True
     return any(_alike(context, counted, event) for event in context.shared(_vocabularies))
 
 
-def _zipped_from_one(context: Context, bound: Bound) -> bool:
+def _zipped_from_one(bound: Bound) -> bool:
     """Say whether a value is ``dict(zip(words, range(1, ...)))``."""
     call = bound.value.node if isinstance(bound.value, Call) else None
     if not isinstance(call, ast.Call) or not call.args:

@@ -104,7 +104,7 @@ def _of_rule(
     """Yield the first result of a rule that does not depend on what it is given for the derivative."""
     if given.startswith("_") or _deleted(context, rule, given):
         return  # left out on purpose
-    known = _dependent(context, rule, given)
+    known = _dependent(rule, given)
     for result in _results(context, rule):
         parts = result.elts if isinstance(result, ast.Tuple) else [result] if not first else []
         for part in parts[first:]:
@@ -175,7 +175,7 @@ def _loads(node: ast.AST) -> set[str]:
     return found
 
 
-def _dependent(context: Context, rule: FunctionFacts, given: str) -> set[str]:
+def _dependent(rule: FunctionFacts, given: str) -> set[str]:
     """Return the variables of a rule that may depend on one of its parameters."""
     known = {given}
     nodes = [n for n in ast.walk(rule.node) if isinstance(n, ast.stmt | ast.NamedExpr | ast.comprehension)]

@@ -15,7 +15,7 @@ from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.inverted_end import inverted_end
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, entry_word, operands
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.source import Source
 
@@ -99,7 +99,7 @@ def _named_tuples(source: Source) -> list[set[str]]:
             continue
         fields = node.args[1]
         if isinstance(fields, ast.List | ast.Tuple):
-            firsts = (one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one for one in fields.elts)
+            firsts = (first_element(one) for one in fields.elts)
             found.append({str(constant(one)) for one in firsts})
         elif isinstance(text := constant(fields), str):
             found.append(set(text.replace(",", " ").split()))

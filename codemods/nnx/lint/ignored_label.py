@@ -17,7 +17,7 @@ from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.origins import bound_once, unpacked_once
 from codemods.nnx.lint.places import callers_of, foreign, in_test, written
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Sequence, Unknown, Value
 
@@ -227,7 +227,7 @@ def _whole(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
         node = _written(context, node, scope)
         inner: ast.expr | None = None
         if isinstance(node, ast.Subscript) and _entry(node) is None:
-            inner = node.value if all(map(_number_or_all, _indices(node))) else None
+            inner = node.value if all(map(_number_or_all, elements(node.slice))) else None
         elif isinstance(node, ast.Call) and last_word(node.func) in _ALIKE - {"stack", "concatenate"}:
             if _of_library(node):
                 inner = node.args[0] if node.args else None
@@ -261,10 +261,6 @@ def _written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
             return made
         home = home.parent
     return node
-
-
-def _indices(node: ast.Subscript) -> list[ast.expr]:
-    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def _none(node: ast.expr) -> bool:
@@ -350,7 +346,7 @@ def _onward(context: Context, scope: Scope, one: ast.AST, depth: int) -> list[as
     if isinstance(parent, ast.UnaryOp):
         return [parent]
     if isinstance(parent, ast.Subscript):
-        return [parent] if all(_number_or_all(index) for index in _indices(parent)) else None
+        return [parent] if all(_number_or_all(index) for index in elements(parent.slice)) else None
     if isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.args[:1] == [one]):
         word = parent.attr if isinstance(parent, ast.Attribute) else last_word(parent.func)
         call = above.get(parent) if isinstance(parent, ast.Attribute) else parent

@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.kinds import Kind
+from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Attr, Call, Free, Param, Value
+from codemods.nnx.values import Attr, Call, Free, Param, Ref, Value
 
 _DEPTH = 3  # helpers between the loss and what runs the model
 # what is called to say that a parameter has no use, and what only sets a mode
@@ -28,11 +29,11 @@ def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, ast.expr, 
         The loss, the expression in it, what is wrong, and what to do.
     """
     told: set[FunctionFacts] = set()
-    for root in context.traced.gradients:
+    for root in (*context.traced.gradients, *decorated_losses(context)):
         function = root.function
         if root.partial or function in told or function.scope.module not in context.asked or in_test(root.scope):
             continue
-        param = _differentiated(root)
+        param = differentiated(root)
         if param is None or param.name.startswith(_UNUSED):
             continue
         if _read(function, param):
@@ -61,6 +62,22 @@ def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, ast.expr, 
             "which the gradient is taken: it is zero",
             f"use `{name}` instead" if direct else f"give it `{name}`, and use that instead",
         )
+
+
+def decorated_losses(context: Context) -> Iterator[Root]:
+    """Yield the functions that a decorator without options makes functions of gradients by their first argument.
+
+    Args:
+        context: the analysis.
+    """
+    for module in context.asked.modules:
+        for function in module.functions if b"grad" in module.source.data else ():
+            around, params = function.scope.parent, list(function.params)
+            if len(function.decorators) != 1 or function.owner is not None or around is None or not params:
+                continue
+            made = context.flow.resolve(context.flow.here(function.decorators[0], around)).value
+            if isinstance(made, Ref) and made.name in GRADIENTS:
+                yield Root(function, made.name, function.node, around, frozenset(params[1:]), None, decorator=True)
 
 
 def _wasted(context: Context, root: Root, param: Param) -> Iterator[tuple[FunctionFacts, ast.expr, str, str]]:
@@ -100,9 +117,9 @@ def _dead(function: FunctionFacts) -> tuple[set[ast.AST], list[str]]:
             kept.update(node.names)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
-            elements = target.elts if isinstance(target, ast.Tuple) else [target]
-            if all(isinstance(one, ast.Name) for one in elements):
-                bound.append(({one.id for one in elements if isinstance(one, ast.Name)}, node.value))
+            parts = elements(target)
+            if all(isinstance(one, ast.Name) for one in parts):
+                bound.append(({one.id for one in parts if isinstance(one, ast.Name)}, node.value))
     dead: set[ast.AST] = set()
     names: list[str] = []
     before = -1
@@ -120,8 +137,12 @@ def _dead(function: FunctionFacts) -> tuple[set[ast.AST], list[str]]:
     return dead, names
 
 
-def _differentiated(root: Root) -> Param | None:
-    """Return the parameter with respect to which a gradient is taken, if it is one."""
+def differentiated(root: Root) -> Param | None:
+    """Return the parameter with respect to which a gradient is taken, if it is one.
+
+    Args:
+        root: the gradient of a loss.
+    """
     function = root.function
     numbers = argument(root.options, 1, "argnums") if root.options is not None else None
     if isinstance(numbers, ast.Call) and last_word(numbers.func) == "DiffState" and numbers.args:

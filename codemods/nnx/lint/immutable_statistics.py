@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
@@ -13,7 +13,7 @@ from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Const
+from codemods.nnx.values import Attr, Call, Const
 
 _MODE = "use_running_average"
 # what apply takes for itself
@@ -21,7 +21,8 @@ _OWN = frozenset({"rngs", "mutable", "method", "capture_intermediates"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(module.source.mentions(_MODE.encode()) for module in context.project.modules):
+    words = (_MODE.encode(), b".variable(")
+    if not any(module.source.mentions(word) for module in context.project.modules for word in words):
         return
     for event in context.bodies.named("apply", "apply_fn"):
         if event.scope.module not in context.asked or in_test(event.scope) or event.value.starred:
@@ -38,6 +39,37 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the model updates its batch statistics here, and nothing says that it may: ModifyScopeVariableError",
                 'write y, updates = ...apply(..., mutable=["batch_stats"]) and keep updates["batch_stats"]',
             )
+            continue
+        names = {_written(context, cls) for cls in classes if cls is not None}
+        name = names.pop() if len(names) == 1 else ""
+        if name and len(classes) == len(modules):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the model changes a variable of `{name}`, and nothing says that it may: ModifyScopeVariableError",
+                f'write y, updates = ...apply(..., mutable=["{name}"]) and keep updates["{name}"]',
+            )
+
+
+def _written(context: Context, cls: ClassFacts) -> str:
+    """Return the collection of a variable that every call of a model gives a new value; empty if there is none."""
+    method = context.flow.classes.method(cls, "__call__")
+    if method is None or method.self_param is None:
+        return ""
+    for node in context.bodies.nodes(method.scope):
+        held = node.value if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else None
+        value = method.scope.module.values.get(held) if isinstance(held, ast.Name) else None
+        if not isinstance(node, ast.Attribute) or node.attr != "value" or not isinstance(value, Call):
+            continue
+        callee, first = value.callee, value.argument(0, "col")
+        if not isinstance(callee, Attr) or callee.name != "variable" or callee.base is not method.self_param:
+            continue
+        if not isinstance(first, Const) or first.value in {"params", "cache"}:
+            continue
+        if not context.bodies.paths(method.scope).get(node) and not context.bodies.behind(node, method.scope):
+            return str(first.value)
+    return ""
 
 
 def _updates(context: Context, event: CallEvent, cls: ClassFacts) -> bool:
@@ -45,11 +77,11 @@ def _updates(context: Context, event: CallEvent, cls: ClassFacts) -> bool:
     method = context.flow.classes.method(cls, "__call__")
     if method is None or method.owner is None:
         return False
-    flags = _flags(event, method)
+    flags = call_flags(event, method)
     if not any(last_word(n) == "BatchNorm" for n in ast.walk(method.owner.node)):
         return False
     return any(
-        _off(keyword.value, flags) and not context.bodies.paths(method.scope).get(node, ())
+        is_off(keyword.value, flags) and not context.bodies.paths(method.scope).get(node, ())
         for node in context.bodies.nodes(method.scope)
         if isinstance(node, ast.Call)
         for keyword in node.keywords
@@ -57,7 +89,7 @@ def _updates(context: Context, event: CallEvent, cls: ClassFacts) -> bool:
     )
 
 
-def _flags(event: CallEvent, method: FunctionFacts) -> dict[str, object]:
+def call_flags(event: CallEvent, method: FunctionFacts) -> dict[str, object]:
     """Return the literals that the parameters of a model's ``__call__`` get."""
     names = list(method.params)[1:]
     found: dict[str, object] = {
@@ -68,7 +100,7 @@ def _flags(event: CallEvent, method: FunctionFacts) -> dict[str, object]:
     return found
 
 
-def _off(node: ast.expr, flags: dict[str, object]) -> bool:
+def is_off(node: ast.expr, flags: Mapping[str, object]) -> bool:
     """Say whether a flag is False, going by what the parameters are."""
     turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
     inner = node.operand if isinstance(node, ast.UnaryOp) and turned else node
@@ -105,7 +137,8 @@ RULE = lint_rule(
     why="""\
 In training mode a BatchNorm of Linen writes the new running statistics into the collection `batch_stats`. `apply`
 gives all collections as constants unless it is told which may change, so that the call raises a
-ModifyScopeVariableError. With `mutable=["batch_stats"]` it returns the output and the collections that changed.
+ModifyScopeVariableError; so it does for the variables of other collections that `__call__` sets. With
+`mutable=["batch_stats"]` it returns the output and the collections that changed.
 """,
     source="Flax guide to batch normalization; measured on Flax 0.10.7, 0.11.2 and 0.12.8: ModifyScopeVariableError",
     severity="error",

@@ -18,6 +18,7 @@ from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.origins import origin, own_stores
 from codemods.nnx.lint.places import each, fix
 from codemods.nnx.lint.status import Grade
+from codemods.nnx.nodes import elements
 from codemods.nnx.values import Attr, Call, Changed, Item, Loop, Param, Unknown, Value
 
 _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power"}
@@ -94,7 +95,7 @@ def _items(node: ast.AST) -> list[ast.Subscript]:
         targets = node.targets
     elif isinstance(node, ast.AugAssign):
         targets = [node.target]
-    parts = [part for t in targets for part in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+    parts = [part for t in targets for part in elements(t, lists=True)]
     return [part for part in parts if isinstance(part, ast.Subscript)]
 
 

@@ -226,7 +226,7 @@ def _written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     """Return the expression of which a variable is the name, also a comprehension if nothing else is assigned to it."""
     if not isinstance(node, ast.Name):
         return node
-    stores = [n for n in context.bodies.names(scope).get(node.id, ()) if not isinstance(n.ctx, ast.Load)]
+    stores = context.bodies.stores(scope, node.id)
     for one in context.bodies.nodes(scope) if len(stores) == 1 else ():
         if isinstance(one, ast.Assign) and one.targets == stores and isinstance(one.value, _COMPREHENSIONS):
             return one.value

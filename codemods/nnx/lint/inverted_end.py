@@ -7,6 +7,7 @@ import re
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
+from codemods.nnx.lint.arithmetic import complement
 from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.syntax import constant, entry_word, operands
 from codemods.nnx.nodes import last_word
@@ -87,7 +88,7 @@ def _turned(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Not | ast.Invert)
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Sub) and constant(node.left) in (1, 1.0)
+        return complement(node) is not None
     return isinstance(node, ast.IfExp) or (
         isinstance(node, ast.Call) and last_word(node.func) in {"logical_not", "where", "not_equal"}
     )

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, fix, in_test
+from codemods.nnx.lint.owners import owner_class
+from codemods.nnx.lint.places import each, fix, in_test, received
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Const, Free, Param
 
@@ -22,6 +23,8 @@ EVALUATION = frozenset(
     {"deterministic", "eval_mode", "evaluating", "evaluation", "inference", "is_eval", "is_inference"}
     | {"use_running_average"}
 )
+
+_FLAGS = TRAINING | EVALUATION
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -40,6 +43,69 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"write {keyword.arg}={right}",
                     _fix(scope, keyword.value, right),
                 )
+    if any(m.source.mentions(word.encode()) for m in context.project.modules for word in (*EVALUATION, "BatchNorm")):
+        yield from _by_place(context)
+
+
+def _by_place(context: Context) -> Iterator[Finding]:
+    """Yield the flags that a call gives for a parameter whose name says the opposite, which the call need not name."""
+    for event in context.asked.calls():
+        given: list[tuple[int, str | None, ast.expr]] = [(i, None, node) for i, node in enumerate(event.node.args)]
+        given += [(-1, word.arg, word.value) for word in event.node.keywords if word.arg in TRAINING]
+        for place, word, node in given:
+            flag = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else node
+            if last_word(flag) not in _FLAGS or event.value.starred or in_test(event.scope):
+                continue
+            name = _parameter(context, event, place, word)
+            if name is None or not _as_named(event.scope, flag) or _turned_by_callers(event.scope, node):
+                continue
+            right = _right(event.scope, node) if name in EVALUATION else _right_of_training(node)
+            if right is not None:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"`{name}` is True in {'evaluation' if name in EVALUATION else 'training'}, and "
+                    f"`{ast.unparse(node)}` is so in {'training' if name in EVALUATION else 'evaluation'}",
+                    f"write {name}={right}",
+                    _fix(event.scope, node, right),
+                )
+
+
+def _parameter(context: Context, event: CallEvent, place: int, word: str | None) -> str | None:
+    """Return the name of the flag of a model that an argument is for, if it means there what it says."""
+    if owner_class(context, event.value.callee, event.scope) == "flax.nnx.BatchNorm":
+        return "use_running_average" if place == 1 else None
+    found: set[str | None] = set()
+    for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
+        function = callee.function
+        names = list(function.params)[received(function) :]
+        name = word or (names[place] if place < len(names) else None)
+        if callee.args or callee.keywords or name is None or name not in function.params:
+            return None
+        default = function.defaults.get(name)
+        if function.owner is None and not (isinstance(default, Const) and isinstance(default.value, bool)):
+            return None  # a data set, or how an agent acts
+        found.add(name if name in _FLAGS and not _misnamed(function, name) else None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _misnamed(function: FunctionFacts, name: str) -> bool:
+    """Say whether a function hands its flag on as if it meant the opposite, or gives it another value first."""
+    if function.scope.bindings.get(name, ())[1:]:
+        return True
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.keyword) and node.arg in _FLAGS:
+            turned = isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, ast.Not)
+            flag = node.value.operand if isinstance(node.value, ast.UnaryOp) else node.value
+            if last_word(flag) == name and turned is ((node.arg in TRAINING) is (name in TRAINING)):
+                return True
+    return False
+
+
+def _right_of_training(given: ast.expr) -> str | None:
+    """Return what must be given for a flag of training in the place of one of evaluation."""
+    return f"not {ast.unparse(given)}" if last_word(given) in EVALUATION else None
 
 
 def _right(scope: Scope, given: ast.expr) -> str | None:

@@ -12,9 +12,9 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test, written
 from codemods.nnx.lint.rounds import few
-from codemods.nnx.lint.syntax import innermost_loop, inside, names_in
+from codemods.nnx.lint.syntax import assignments, innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Function, Loop, Value
 
@@ -153,14 +153,14 @@ def _called_at_once(context: Context, root: Root) -> bool:
     called = {n.func for n in context.bodies.nodes(root.scope) if isinstance(n, ast.Call)}
     if not uses or any(n not in called for n in uses):
         return False
-    if _captures(context, root.function):  # it belongs there, but for one call it is not worth compiling
+    if _captures(root.function):  # it belongs there, but for one call it is not worth compiling
         events = [e for e in context.bodies.calls.get(root.scope, ()) if e.node.func in uses]
-        if len(events) != 1 or events[0].loops or not _stepping(context, root):
+        if len(events) != 1 or events[0].loops or not _stepping(root):
             return False
     return enclosing_function(root.scope) not in context.traced
 
 
-def _stepping(context: Context, root: Root) -> bool:
+def _stepping(root: Root) -> bool:
     """Say whether the function around compiled code captures nothing of its own but its object, as a method does."""
     outer = enclosing_function(root.scope)
     if outer is None or outer.owner is None or outer.self_param is None:
@@ -174,7 +174,7 @@ def _stepping(context: Context, root: Root) -> bool:
     return taken <= {outer.self_param.name}
 
 
-def _captures(context: Context, function: FunctionFacts) -> bool:
+def _captures(function: FunctionFacts) -> bool:
     """Say whether a function uses variables of the function around it, so that it belongs there."""
     outer = enclosing_function(function.scope.parent)
     values = function.scope.module.values
@@ -221,7 +221,7 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
         around = enclosing_function(inner.facts.scope.parent)  # a function that is defined anew in every call
         if isinstance(event.node.args[0], ast.Lambda):
             return True
-        return around is not None and around is event.scope.function and not _captures(context, inner.facts)
+        return around is not None and around is event.scope.function and not _captures(inner.facts)
     if isinstance(event.node.args[0], ast.Attribute):  # a method is bound anew each time it is looked up
         callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
         return bool(callees) and all(one.receiver is not None and one.function.owner is not None for one in callees)
@@ -263,22 +263,12 @@ def _sliced(loop: ast.For | ast.While, node: ast.Call) -> bool:
     stores = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     slices: Counter[str] = Counter()
     for statement in (n for n in ast.walk(loop) if isinstance(n, ast.Assign)):
-        for name, part in (pair for target in statement.targets for pair in _pairs(target, statement.value)):
-            index = part.slice if isinstance(part, ast.Subscript) else None
-            first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
-            if isinstance(first, ast.Slice) and counters & names_in(first):
-                slices[name] += 1
+        for target, part in assignments(statement):
+            first = first_element(part.slice) if isinstance(part, ast.Subscript) else None
+            if isinstance(target, ast.Name) and isinstance(first, ast.Slice) and counters & names_in(first):
+                slices[target.id] += 1
     taken = _free(made) & {n.id for n in stores}
     return bool(taken) and all(slices[name] == sum(n.id == name for n in stores) for name in taken)
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names that an assignment binds, each with the expression that it gets."""
-    if isinstance(target, ast.Name):
-        yield target.id, value
-    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        for one, part in zip(target.elts, value.elts, strict=True):
-            yield from _pairs(one, part)
 
 
 _ROUNDS = frozenset({"epoch", "step", "iteration", "it", "round", "round_", "epoch_idx", "step_idx"})

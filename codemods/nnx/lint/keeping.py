@@ -25,7 +25,7 @@ def kept_in(context: Context, event: CallEvent) -> ast.AST | None:
     for node in context.bodies.nodes(event.scope):
         if isinstance(node, _COMPREHENSIONS):
             element = node.value if isinstance(node, ast.DictComp) else node.elt
-            if any(part is event.node for part in _parts(element)):
+            if any(part is event.node for part in parts(element)):
                 return node
     loop = innermost_loop(event)
     if loop is None:
@@ -41,8 +41,8 @@ def kept_in(context: Context, event: CallEvent) -> ast.AST | None:
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             if constant(node.targets[0].slice) is None:
                 holder, given = node.targets[0].value, [node.value]
-        parts = [part for one in given for part in _parts(one)]
-        if holder is None or not any(_is(part, event, names) for part in parts):
+        held = [part for one in given for part in parts(one)]
+        if holder is None or not any(_is(part, event, names) for part in held):
             continue
         if isinstance(holder, ast.Name | ast.Attribute) and _stays(context, event, holder, loop):
             return loop
@@ -60,14 +60,14 @@ def _named(event: CallEvent) -> bool:
     )
 
 
-def _parts(node: ast.expr) -> list[ast.expr]:
+def parts(node: ast.expr) -> list[ast.expr]:
     """Return an expression and what stands in it as a part of a display."""
     if isinstance(node, ast.Tuple | ast.List):
-        return [part for one in node.elts for part in _parts(one)]
+        return [part for one in node.elts for part in parts(one)]
     if isinstance(node, ast.Dict):
-        return [part for one in node.values for part in _parts(one)]
+        return [part for one in node.values for part in parts(one)]
     if isinstance(node, ast.Call) and last_word(node.func) == "dict" and not node.args:
-        return [part for word in node.keywords for part in _parts(word.value)]
+        return [part for word in node.keywords for part in parts(word.value)]
     return [node]
 
 

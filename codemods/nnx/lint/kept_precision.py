@@ -9,7 +9,7 @@ from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.exact_types import ExactTypes
 from codemods.nnx.lint.names import TREE_MAPS, last
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
     Attr,
@@ -157,7 +157,7 @@ class Kept:
         for node in ast.walk(cls.node):
             if not isinstance(node, ast.Call) or (home := self._context.bodies.home(node)) is None:
                 continue
-            asked = next((k.value for k in node.keywords if k.arg == "param_dtype"), None)
+            asked = keyword(node, "param_dtype")
             given = values.get(asked) if asked is not None else None
             if given is not None and self._is_half(flow.here(given, home)):
                 return home, asked if asked is not None else node

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
-from codemods.nnx.lint.syntax import Path, inside, root_of
+from codemods.nnx.lint.syntax import Path, assignments, inside, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Class, Param
 
 _GATHERING = frozenset({"append", "appendleft", "add", "insert", "put"})
-_DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.Call)
 _DEPTH = 2  # through how many functions something is handed on until it is kept
 
 
@@ -118,13 +117,12 @@ def _same(node: ast.AST, other: ast.expr) -> bool:
 
 def _keeping(context: Context, scope: Scope, one: ast.AST, node: ast.expr) -> Iterator[_Kept]:
     """Yield the places in which a statement or a call of a loop keeps something."""
-    if isinstance(one, ast.Assign | ast.AnnAssign):
-        for target, value in _pairs(one):
-            for part, found in _held(context, scope, value, node):
-                if isinstance(target, ast.Name | ast.Attribute | ast.Subscript):
-                    yield _into(target, part, found, scope)
+    for target, value in assignments(one):
+        for part, found in _held(context, scope, value, node):
+            if isinstance(target, ast.Name | ast.Attribute | ast.Subscript):
+                yield _into(target, part, found, scope)
+    if not isinstance(one, ast.Call):
         return
-    assert isinstance(one, ast.Call)
     func = one.func
     if isinstance(func, ast.Attribute):
         given = [*one.args, *(k.value for k in one.keywords)]
@@ -148,20 +146,6 @@ def _into(target: ast.expr, part: str, found: ast.expr, scope: Scope) -> _Kept:
     if isinstance(target, ast.Attribute) and not part:
         return _Kept(found, target.value, target.attr, False, False, scope)
     return _Kept(found, target, part, False, False, scope)
-
-
-def _pairs(node: ast.Assign | ast.AnnAssign) -> list[tuple[ast.expr, ast.expr]]:
-    """Return the targets of an assignment, each with what it gets."""
-    if node.value is None:
-        return []
-    found: list[tuple[ast.expr, ast.expr]] = []
-    for target in [node.target] if isinstance(node, ast.AnnAssign) else node.targets:
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            if len(target.elts) == len(node.value.elts):
-                found += zip(target.elts, node.value.elts, strict=True)
-        else:
-            found.append((target, node.value))
-    return found
 
 
 def _held(context: Context, scope: Scope, value: ast.expr, node: ast.expr) -> Iterator[tuple[str, ast.expr]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound, Frame, Indexed, Part
+from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import operand
@@ -16,7 +16,7 @@ from codemods.nnx.lint.names import BATCHING, last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.shards import Axes, specs
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Loop, Param, Sequence, Unknown, Value
 
 # where samplers take the shape of what they draw; that of categorical is that of its logits
 _SHAPES = {"normal": 1, "uniform": 1, "bernoulli": 2, "randint": 1, "gumbel": 1, "laplace": 1, "exponential": 1,
@@ -30,6 +30,7 @@ _ELEMENTWISE = frozenset(
 )  # fmt: skip
 _BY_ROWS = frozenset({"dot", "matmul"})
 _HOMES = ("jax.numpy.", "jax.nn.", "jax.lax.", "flax.nnx.")
+_LOOPS = frozenset({"jax.lax.scan", "jax.lax.fori_loop"})
 _DEPTH = 12
 _CALLS = 4
 
@@ -78,7 +79,7 @@ class _Draws:
             if name.startswith("jax.random."):
                 if self._alike(call, event.value, last(name)):
                     yield event
-            elif not name and depth < _CALLS and not self._mapped(call, event.value):
+            elif depth < _CALLS and (name in _LOOPS or (not name and not self._mapped(call, event.value))):
                 for callee, entered in self._flow.calls.invoked(call):
                     yield from self._inside(callee.function.scope, entered, depth + 1)
 
@@ -135,6 +136,10 @@ class _Draws:
         param = self._root_param(bound)
         if param is not None:
             return param in self._known and not any(self._known[param])
+        if isinstance(value, Unknown):
+            return self._of_round(bound, depth)
+        if isinstance(value, Round):  # for key in jax.random.split(key, n)
+            return self._common(self._at(bound, value.base), depth + 1)
         if isinstance(value, Item | Indexed):
             index = value.index if isinstance(value, Indexed) else self._at(bound, value.index)
             return self._common(index, depth + 1) and self._common(self._at(bound, value.base), depth + 1)
@@ -145,6 +150,20 @@ class _Draws:
             given = value.given
             return all(self._common(self._at(bound, one), depth + 1) for one in given)
         return name == "jax.random.split" and self._common(self._at(bound, value.args[0]), depth + 1)
+
+    def _of_round(self, bound: Bound, depth: int) -> bool:
+        """Say whether a value stands for what each round of a loop gets of keys in common, or for its number."""
+        node = bound.value.node if isinstance(bound.value, Unknown) else None
+        scope = self._context.bodies.home(node) if isinstance(node, ast.Call) else None
+        made = scope.module.values.get(node) if scope is not None and isinstance(node, ast.Call) else None
+        if not isinstance(made, Call) or made.starred:
+            return False
+        loop = self._flow.with_value(bound, made)
+        name = self._flow.calls.callee_name(loop)
+        if name != "jax.lax.scan":
+            return name == "jax.lax.fori_loop"
+        rows = made.argument(2, "xs")
+        return rows is not None and self._common(self._at(loop, rows), depth + 1)
 
     def _shape(self, bound: Bound) -> bool:
         """Say whether a shape begins with how many rows a shard has."""
@@ -193,6 +212,8 @@ class _Draws:
             if isinstance(value.node.op, ast.MatMult):
                 return self._rows(left, depth + 1)
             return self._rows(left, depth + 1) or self._rows(right, depth + 1)
+        if isinstance(value, Loop):  # what it was before the first round
+            return self._rows(self._at(bound, value.before), depth + 1)
         if not isinstance(value, Call):
             return False
         name = self._flow.calls.callee_name(bound)

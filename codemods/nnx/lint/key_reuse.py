@@ -44,7 +44,7 @@ from codemods.nnx.lint.useless_draws import (
     tries_out,
     warms_up,
 )
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Value
 
@@ -235,6 +235,7 @@ def _of_key(
             continue
         if (
             _unread_parts(use)
+            or (loops and all(_unread_within(use, loop) for loop in loops))
             or (last(use.name) == "split" and forgotten(context, use))
             or begins_cache(context, use)
             or (not use.helper and thrown_away(use))
@@ -289,6 +290,17 @@ def _unread_parts(use: Use) -> bool:
         isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
         for n in ast.walk(use.event.scope.node)
     )
+
+
+def _unread_within(use: Use, loop: ast.AST) -> bool:
+    """Say whether no round of a loop reads what it splits a key into: all that is left of them is the last one's."""
+    statement = use.event.statement
+    if last(use.name) != "split" or not isinstance(statement, ast.Assign) or not isinstance(loop, ast.For | ast.While):
+        return False
+    names = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    if any(isinstance(n, ast.Attribute) for target in statement.targets for n in ast.walk(target)):
+        return False
+    return not any(isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) for n in ast.walk(loop))
 
 
 def _said(context: Context, use: Use, before: list[Use]) -> bool:
@@ -522,7 +534,7 @@ def _results(use: Use) -> list[str]:
     """Return the names, also those of attributes and entries, that get what a call gives."""
     statement = use.event.statement
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is use.event.node else []
-    parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    parts = [part for target in targets for part in elements(target)]
     keys = [constant_key(part) if isinstance(part, ast.Subscript) else last_word(part) for part in parts]
     return [key for key in keys if key]
 

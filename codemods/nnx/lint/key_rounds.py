@@ -9,7 +9,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.lint.carried_dict import changed_in_place
 from codemods.nnx.lint.keys import SAME, Use, binds, kept, varies
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.syntax import constant, inside, names_in
+from codemods.nnx.lint.syntax import argument, constant, inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Sequence, Value
@@ -61,7 +61,7 @@ def parts_of_rounds(use: Use, loops: list[ast.AST]) -> str | None:
         return None
     if any(picked[0] not in _counters(loop) for loop in own):
         return None
-    count = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "num"), None)
+    count = argument(call, 1, "num")
     keys = 2 if count is None else constant(count)
     rounds = _rounds(own[-1].iter)
     if not isinstance(keys, int) or rounds is None or rounds <= keys:

@@ -397,7 +397,7 @@ def _for_want_within(context: Context, use: Use, inner: FunctionFacts | None) ->
         return False
     frames = context.flow.sites.entries(inner)
     given = [context.flow.argument(frame, name) for name in asked & set(inner.params) for frame in frames]
-    return any(one is not None and not (isinstance(one.value, Const) and one.value.value is None) for one in given)
+    return any(one is not None and one.value != Const(None) for one in given)
 
 
 def _switched_off(context: Context, use: Use, event: CallEvent, param: Param) -> bool:
@@ -506,7 +506,7 @@ def _holds(context: Context, test: ast.expr, scope: Scope, event: CallEvent, fun
             found = [one] if isinstance(one, Const | Call | Item | Sequence | Mapping) else []
         if not found:
             return None
-        nothing = {isinstance(one, Const) and one.value is None for one in found}
+        nothing = {one == Const(None) for one in found}
         return None if len(nothing) > 1 else nothing.pop() is isinstance(test.ops[0], ast.Is)
     flag = scope.module.values.get(test)
     if isinstance(flag, Param) and flag.function is function and isinstance(test, ast.Name):
@@ -579,6 +579,8 @@ def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, 
         if key[0] == param.name:
             return key[1], node.value, gradient
     index = list(function.params).index(param.name)
+    if index >= function.positional:
+        return None  # behind `*shape`: by its name alone
     taken = index - function.positional + len(call.args)
     bound = len(invoked[0].args) if len(invoked) == 1 else 0
     if function.self_param is not None or (function.binding == "class" and not bound):

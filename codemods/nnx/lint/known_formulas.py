@@ -13,10 +13,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
-from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.lint.places import in_test, own_scopes, written
 from codemods.nnx.lint.syntax import inside, names_in
-from codemods.nnx.lint.templates import Bound, matches, parsed, terms
+from codemods.nnx.lint.templates import Bound, Reading, matches, parsed, terms
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Unknown
 
 
 @dataclass(frozen=True)
@@ -63,18 +64,15 @@ def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator
                 asked[module] = here
     if not asked:
         return
-    words, fitting = context.shared(_Words), dict[Scope, Mapping[str, Sequence[tuple[Wrong, str]]]]()
-    told: set[ast.expr] = set()
-    for kind in (ast.BinOp, ast.Call):
-        for scope, node in each(context, kind):
-            if scope.module not in asked:
-                continue
-            if scope not in fitting:
-                fitting[scope] = {} if in_test(scope) else _fitting(asked[scope.module], words, scope)
-            for wrong, form in fitting[scope].get(_kind(node), ()) if fitting[scope] else ():
-                if _fits(context, wrong, form, node, scope) and not _told(context, node, scope, told):
-                    told.add(node)
-                    yield finding(code, scope, node, wrong.message, wrong.help)
+    words, told = context.shared(_Words), set[ast.expr]()
+    for module, here in asked.items():
+        for scope in own_scopes(module):
+            fitting = {} if in_test(scope) else _fitting(here, words, scope)
+            for node, kind in words.formulas(scope) if fitting else ():
+                for wrong, form in fitting.get(kind, ()):
+                    if _fits(context, words, wrong, form, node, scope) and not _told(context, node, scope, told):
+                        told.add(node)
+                        yield finding(code, scope, node, wrong.message, wrong.help)
 
 
 class _Words:
@@ -84,18 +82,35 @@ class _Words:
         self._context = context
         self._known: dict[Scope, frozenset[str]] = {}
         self._names: dict[Scope, tuple[str, ...]] = {}
+        self._readings: dict[ast.expr, Reading] = {}
+        self._formulas: dict[Scope, Sequence[tuple[ast.BinOp | ast.Call, str]]] = {}
 
     def of(self, scope: Scope) -> frozenset[str]:
         """Return the words of a body."""
         if scope not in self._known:
-            found = set()
-            for node in self._context.bodies.nodes(scope):
-                if isinstance(node, ast.Call):
-                    found.add(last_word(node.func))
-                elif isinstance(node, ast.BinOp):
-                    found.add(type(node.op).__name__)
-            self._known[scope] = frozenset(found)
+            self._known[scope] = frozenset(
+                last_word(node.func) if isinstance(node, ast.Call) else type(node.op).__name__
+                for node, _ in self.formulas(scope)
+            )
         return self._known[scope]
+
+    def formulas(self, scope: Scope) -> Sequence[tuple[ast.BinOp | ast.Call, str]]:
+        """Return the operations of a body in their order, and behind them its calls, each with its kind."""
+        if scope not in self._formulas:
+            operations, calls = list[tuple[ast.BinOp | ast.Call, str]](), list[tuple[ast.BinOp | ast.Call, str]]()
+            for node in self._context.bodies.nodes(scope):
+                if isinstance(node, ast.BinOp):
+                    operations.append((node, _kind(node)))
+                elif isinstance(node, ast.Call):
+                    calls.append((node, "call"))
+            self._formulas[scope] = operations + calls
+        return self._formulas[scope]
+
+    def reading(self, node: ast.expr, scope: Scope) -> Reading:
+        """Return an expression for the templates, in which names stand for what they were set to."""
+        if node not in self._readings:
+            self._readings[node] = Reading(node, lambda one: _set(self._context, one, scope))
+        return self._readings[node]
 
     def named(self, scope: Scope) -> tuple[str, ...]:
         """Return the names of the functions around a body with those of all its variables, and each function alone."""
@@ -136,7 +151,7 @@ def _needs(form: str) -> tuple[str, frozenset[str]]:
 _POWERS = frozenset({"sqrt", "square"})  # which are written in several ways
 
 
-def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scope) -> bool:
+def _fits(context: Context, words: _Words, wrong: Wrong, form: str, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is one of the wrong forms."""
     above = around(context, scope)
     parent = above.get(node)
@@ -144,7 +159,7 @@ def _fits(context: Context, wrong: Wrong, form: str, node: ast.expr, scope: Scop
         return False
     if _kind(node) == "sum" and _length(node) < _terms(form):
         return False
-    ways = list(islice(matches(form, node, lambda one: _set(context, one, scope)), _WAYS))
+    ways = list(islice(matches(form, words.reading(node, scope)), _WAYS))
     if any(_is_apart(context, wrong, bound, scope) for bound in ways):
         return False  # sums and products of the same parts may stand for the right form as well
     if not any(_is_named(context, wrong, bound, scope) for bound in ways):
@@ -161,7 +176,7 @@ def _is_named(context: Context, wrong: Wrong, bound: Bound, scope: Scope) -> boo
 def _is_apart(context: Context, wrong: Wrong, bound: Bound, scope: Scope) -> bool:
     """Say whether a name in capitals stands for what it must not."""
     apart = ((bound[name], looks) for name, looks in wrong.unlike.items() if name in bound)
-    if any(_named(context, *one, looks, scope) for one, looks in apart):
+    if any(_named(context, *one, looks, scope) or _made_like(context, one[1], looks, scope) for one, looks in apart):
         return True
     return any(_turned(context, bound[name][1], scope) for name in wrong.plain if name in bound)
 
@@ -223,6 +238,14 @@ def _named(context: Context, text: str, node: ast.expr, looks: re.Pattern[str], 
         node = node.value  # a part of what was drawn
     made = written(context, node, scope)
     return made is not node and looks.search(ast.unparse(made)) is not None
+
+
+def _made_like(context: Context, node: ast.expr, looks: re.Pattern[str], scope: Scope) -> bool:
+    """Say whether what the function around, or ``__init__``, set a variable or an attribute to looks so."""
+    value = scope.module.values.get(node) if isinstance(node, ast.Name | ast.Attribute) else None
+    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+    made = found.node if isinstance(found, Call | Unknown) else None
+    return isinstance(made, ast.expr) and looks.search(ast.unparse(made)) is not None
 
 
 def _turned(context: Context, node: ast.expr, scope: Scope) -> bool:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import factors
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.policy_losses import factors, made_by
 from codemods.nnx.lint.steps_alpha import under_root
 from codemods.nnx.lint.syntax import constant, entry_word, names_in
 from codemods.nnx.nodes import last_word

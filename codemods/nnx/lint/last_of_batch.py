@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import callers_of, each, in_test, position
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
 
 _MODES = frozenset({"time_major", "return_carry"})
@@ -23,7 +23,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(b"RNN(" in m.source.data for m in context.project.modules):
         return
     for scope, node in each(context, ast.Subscript):
-        first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        first = first_element(node.slice)
         whole = isinstance(node.slice, ast.Tuple) and any(not _everything(one) for one in node.slice.elts[1:])
         if constant(first) != -1 or whole or in_test(scope) or scope.function in context.shared(batched):
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
@@ -14,6 +14,7 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.values import Call, Const, Item
 
 _LAYERS = frozenset({"flax.nnx.RNN", "flax.nnx.Bidirectional"})
+_OF_LINEN = frozenset({"flax.linen.RNN", "flax.linen.Bidirectional"})
 # options with which the last output is another one
 _OTHERWISE = ("time_major", "reverse", "keep_order")
 
@@ -103,19 +104,25 @@ def _lengths(context: Context, call: Bound, scope: Scope, left: bool) -> str:
     home = call.frame.function.scope if call.frame is not None else scope
     if any(made.keyword(word) is not None for word in _OTHERWISE):
         return ""
-    if owner_class(context, made.callee, home) not in _LAYERS:
-        return ""
     layers = context.sources.originals(context.flow.with_value(call, made.callee))
+    if owner_class(context, made.callee, home) not in _LAYERS and not _of_linen(context, layers):
+        return ""
     for one in layers:
         if not isinstance(one.value, Call) or any(one.value.keyword(word) is not None for word in _OTHERWISE):
             return ""
     given = made.keyword("seq_lengths")
     if given is not None:
         return "seq_lengths" if given != Const(None) else ""
-    return "" if left else _unread(context, scope.function)
+    return "" if left else _unread(scope.function)
 
 
-def _unread(context: Context, function: FunctionFacts | None) -> str:
+def _of_linen(context: Context, layers: Iterable[Bound]) -> bool:
+    """Say whether all that is called are recurrent layers of Linen."""
+    names = [context.flow.calls.callee_name(one) if isinstance(one.value, Call) else "" for one in layers]
+    return bool(names) and _OF_LINEN.issuperset(names)
+
+
+def _unread(function: FunctionFacts | None) -> str:
     """Return the parameter of a function that holds the lengths of sequences, if the function does not look at it."""
     if function is None:
         return ""

@@ -37,7 +37,7 @@ def _variable(context: Context, event: CallEvent, given: ast.Name) -> ast.stmt |
     nodes = context.bodies.nodes(event.scope)
     end = event.statement.end_lineno or 0
     changes = [n for n in _changes(nodes, given) if n.lineno > end]
-    if not changes or _remade(context, event):
+    if not changes or _remade(event):
         return None
     told = _told(nodes, changes)
     inner = [f.node for f in event.scope.module.functions if f.scope.parent is event.scope]
@@ -65,7 +65,7 @@ def _field(context: Context, event: CallEvent, given: ast.Attribute) -> ast.stmt
         if method is not function
         for change in _changes(context.bodies.nodes(method.scope), given)
     ]
-    if not changes or _remade(context, event):
+    if not changes or _remade(event):
         return None
     for module in context.project.modules:
         if given.attr.encode() not in module.source.data:
@@ -86,7 +86,7 @@ def _field(context: Context, event: CallEvent, given: ast.Attribute) -> ast.stmt
     return changes[0]
 
 
-def _remade(context: Context, event: CallEvent) -> bool:
+def _remade(event: CallEvent) -> bool:
     """Say whether the place may know how to change the rate of an optimizer, or makes another one."""
     module = event.scope.module
     if b"inject_hyperparams" in module.source.data or b"hyperparams" in module.source.data:

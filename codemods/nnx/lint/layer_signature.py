@@ -95,7 +95,9 @@ def _check(context: Context) -> Iterator[Finding]:
         yield finding(RULE.code, event.scope, event.node, message, help)
     for event, name in foreign(context, *_ACTIVATIONS):
         home, _, word = name.rpartition(".")
-        if home in {"flax.nnx", "jax.nn"} and word in _ACTIVATIONS and not event.node.args and not event.value.starred:
+        if home not in {"flax.nnx", "jax.nn"} or word not in _ACTIVATIONS:
+            continue
+        if not event.node.args and not event.value.starred:
             if event.value.keyword("x") is None and not context.bodies.guarded(event.node, event.scope):
                 function = event.scope.module.source.text(event.node.func)
                 yield finding(

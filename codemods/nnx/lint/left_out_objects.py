@@ -7,7 +7,7 @@ import ast
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.places import callers_of, position
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.syntax import argument, is_none
 from codemods.nnx.values import Const, Param
 
 
@@ -50,4 +50,4 @@ def gives(event: CallEvent, param: Param) -> bool:
     node = argument(event.node, position(param), param.name)
     if node is None:
         return event.value.starred
-    return not (isinstance(node, ast.Constant) and node.value is None)
+    return not is_none(node)

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import in_test, resolved, shown, written
-from codemods.nnx.lint.policy_losses import made_by, turned_by_callers
+from codemods.nnx.lint.policy_losses import turned_by_callers
 from codemods.nnx.lint.syntax import operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -78,8 +80,7 @@ def _likelihood(context: Context, scope: Scope, node: ast.expr, depth: int = 0) 
         return _likelihood(context, scope, made.left, depth + 1)
     if not isinstance(made, ast.Call) or last_word(made.func) not in _REDUCING:
         return False
-    method = isinstance(made.func, ast.Attribute) and last_word(made.func.value) not in {"jnp", "np", "numpy"}
-    given = made.func.value if method and isinstance(made.func, ast.Attribute) else next(iter(made.args), None)
+    given = array_of(made)
     inner = made_by(context, given, scope) if isinstance(given, ast.Name) else given
     return inner is not None and (_likelihood(context, scope, inner, depth + 1) or _picked(context, scope, inner))
 

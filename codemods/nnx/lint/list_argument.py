@@ -172,7 +172,7 @@ def _is_list(context: Context, node: ast.expr, scope: Scope) -> bool:
     function = scope.function
     if function is not None and node.id in function.params:
         return False
-    stores = [n for n in context.bodies.names(scope).get(node.id, ()) if isinstance(n.ctx, ast.Store)]
+    stores = context.bodies.stores(scope, node.id)
     if not stores:
         return False
     value = scope.module.values.get(node)

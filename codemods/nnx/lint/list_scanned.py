@@ -15,7 +15,7 @@ from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.made_records import record_fields
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import shown
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Mapping, Param, Sequence, Value
 
 _PLACES = {"jax.lax.scan": ((2, "xs"), 1), "jax.lax.map": ((1, "xs"), 0)}
@@ -27,6 +27,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         (place, word), index = _PLACES[body.loop]
         given = body.event.value.argument(place, word)
+        if given is not None and not context.bodies.guarded(body.event.node, body.event.scope):
+            yield from _no_axis(context, body.event, given, last(body.loop))
         if given is not None and body.free is not None and len(body.free) > index:
             yield from _judged(context, body.event, given, body.function, body.free[index], last(body.loop))
     for event in context.bodies.named("vmap"):
@@ -41,10 +43,30 @@ def _check(context: Context) -> Iterator[Finding]:
         )
 
 
+def _no_axis(context: Context, event: CallEvent, given: Value, loop: str) -> Iterator[Finding]:
+    """Yield a number, a range or a list of numbers where a loop goes along the first axis of an array."""
+    found = context.flow.resolve(context.flow.here(given, event.scope)).value
+    number = isinstance(found, Const) and type(found.value) in {int, float}
+    word = "number" if number else _numbers(context, event, given)
+    if not word:
+        return
+    help = "make it an array: jnp.arange(...)" if word == "range" else "make it an array: jnp.array(...)"
+    if number:
+        help = "give how many rounds by name: length=..." if loop == "scan" else "give jnp.arange(...)"
+    yield finding(
+        RULE.code,
+        event.scope,
+        event.node,
+        f"{loop} goes along the first axis of an array, and is given a {word}",
+        help,
+    )
+
+
 def _mapped(context: Context, made: CallEvent) -> Iterator[Finding]:
     """Yield the calls of a mapped function that get a list, as in ``jax.vmap(f)([a, b])``."""
     if context.flow.calls.name(made) not in {"jax.vmap", "flax.nnx.vmap"} or not made.value.args:
         return
+    yield from _of_numbers(context, made)
     callees = context.flow.calls.callables(context.flow.here(made.value.args[0], made.scope))
     if len(callees) != 1 or callees[0].args or callees[0].keywords or callees[0].receiver is not None:
         return
@@ -55,6 +77,50 @@ def _mapped(context: Context, made: CallEvent) -> Iterator[Finding]:
                 yield from _judged(context, event, given, function, name, "vmap")
 
 
+def _of_numbers(context: Context, made: CallEvent) -> Iterator[Finding]:
+    """Yield the calls of a mapped function that get a list of numbers or a range, which have no axis to go along."""
+    axes = argument(made.node, 1, "in_axes")
+    for event in context.bodies.calls.get(made.scope, ()):
+        if event.value.starred or not _calls(context, event, made) or context.bodies.guarded(event.node, event.scope):
+            continue
+        for place, given in enumerate(event.value.args):
+            entry = axes.elts[place] if isinstance(axes, ast.Tuple) and place < len(axes.elts) else axes
+            if entry is not None and not isinstance(constant(entry), int):
+                continue
+            word = _numbers(context, event, given)
+            if word:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node.args[place],
+                    f"vmap goes along an axis of an array, and this is a {word}",
+                    "make it an array: jnp.array(...)" if word != "range" else "make it an array: jnp.arange(...)",
+                )
+
+
+def _calls(context: Context, event: CallEvent, made: CallEvent) -> bool:
+    """Say whether a call calls what ``vmap`` made, as it is or compiled."""
+    callee = event.value.callee
+    if callee is made.value:
+        return True
+    if not isinstance(callee, Call) or not callee.args or callee.args[0] is not made.value:
+        return False
+    return context.flow.calls.callee_name(context.flow.here(callee, event.scope)) == "jax.jit"
+
+
+def _numbers(context: Context, event: CallEvent, given: Value) -> str:
+    """Return what a list of numbers or a range is called; empty if a value is something else."""
+    found = context.flow.resolve(context.flow.here(given, event.scope))
+    if isinstance(found.value, Call):
+        return "range" if context.flow.calls.callee_name(found) == "builtins.range" else ""
+    if not isinstance(found.value, Sequence) or not isinstance(found.value.node, ast.List | ast.Tuple):
+        return ""
+    items = found.value.items
+    numbers = items and all(isinstance(one, Const) and type(one.value) in {int, float, bool} for one in items)
+    word = "list" if isinstance(found.value.node, ast.List) else "tuple"
+    return f"{word} of numbers" if numbers else ""
+
+
 def _judged(
     context: Context, event: CallEvent, given: Value, function: FunctionFacts, param: str, word: str
 ) -> Iterator[Finding]:
@@ -62,7 +128,7 @@ def _judged(
     kind = _array if as_array else _dict if _by_name(context, function, param) else _record
     if kind is _record and not _by_field(context, function, param):
         return
-    if not _list_of(context, event, given, kind):
+    if not list_of(context, event, given, kind):
         return
     if param in function.annotations or context.bodies.guarded(event.node, event.scope):
         return
@@ -106,12 +172,12 @@ def _by_field(context: Context, function: FunctionFacts, param: str) -> bool:
     )
 
 
-def _list_of(
+def list_of(
     context: Context, event: CallEvent, value: Value, kind: Callable[[Context, CallEvent, Value], bool]
 ) -> bool:
     """Say whether a value is a list of some kind: a display, a comprehension, or what a loop appends to."""
     bound = context.flow.resolve(context.flow.here(value, event.scope))
-    ways = [*context.sources.of(bound)] if isinstance(bound.value, Param | Attr) else [bound]
+    ways = [*context.sources.originals(bound)] if isinstance(bound.value, Param | Attr) else [bound]
     found, appended = _appended([way.value for way in ways])
     if found is None:
         return False
@@ -129,7 +195,7 @@ def _array(context: Context, event: CallEvent, value: Value) -> bool:
     if isinstance(value, Item) and value.index == Const(...):
         return True
     home = context.bodies.home(getattr(value, "node", event.node)) or event.scope
-    return made_by_jax(context, value, home) or _drawn(context, event, value)
+    return made_by_jax(context, value, home) or _drawn(value)
 
 
 def _dict(context: Context, event: CallEvent, value: Value) -> bool:
@@ -170,7 +236,7 @@ def _appended(ways: list[Value]) -> tuple[Value | None, list[Value]]:
     return start, items
 
 
-def _drawn(context: Context, event: CallEvent, value: Value) -> bool:
+def _drawn(value: Value) -> bool:
     """Say whether numbers are drawn from a stream of NNX, as ``rngs.params.normal((3, 3))`` does."""
     return (
         isinstance(value, Call)

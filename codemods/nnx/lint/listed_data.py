@@ -60,12 +60,17 @@ def listed(context: Context, bound: Bound, seen: set[Bound] | None = None) -> bo
         return _made(context, bound, value, seen)
     if isinstance(value, Attr) and _of_parser(context, bound, value):
         return True
-    ways = _ways(context, bound)
-    return bool(ways) and all(listed(context, way, seen) for way in ways)
+    found = ways(context, bound)
+    return bool(found) and all(listed(context, way, seen) for way in found)
 
 
-def _ways(context: Context, bound: Bound) -> list[Bound]:
-    """Return what a variable, an attribute or an entry of a container may be; empty if that is not known."""
+def ways(context: Context, bound: Bound) -> list[Bound]:
+    """Return what a variable, an attribute or an entry of a container may be; empty if that is not known.
+
+    Args:
+        context: the analysis.
+        bound: the value, not yet followed.
+    """
     flow, value = context.flow, bound.value
     if isinstance(value, Choice):
         return [flow.with_value(bound, option) for option in value.options]

@@ -23,6 +23,8 @@ from codemods.nnx.values import Attr, Call, Item, Unknown, Value
 _HOMES = ("jax.nn.", "flax.nnx.")
 _BETTER = {"softmax": "log_softmax", "sigmoid": "log_sigmoid"}
 _BOUNDED = frozenset({"tanh", "clip", "cos", "sin", "sigmoid"})  # logits that lie close together
+# written out as logits these are meant to be all the same; under a name they may be an example
+_EQUAL = frozenset({"zeros", "ones", "full", "zeros_like", "ones_like", "full_like"})
 # where the exponentials stay small: the greatest logit is taken out first, or the logits are of unit vectors
 _CLOSE = pattern(r"max|normali|l2_?norm|linalg|cos|simil|temp|tau|stop_gradient")
 _BETWEEN = frozenset({"clip", "tanh", "minimum", "sigmoid", "sin", "cos", "soft_sign"})
@@ -177,9 +179,12 @@ def _returned(context: Context, bound: Bound, value: Call) -> Iterator[Bound]:
 
 
 def _bounded(context: Context, bound: Bound, value: Call) -> bool:
+    """Say whether logits come out of a function that bounds them, or are all the same."""
     given: Value | None = value.args[0] if value.args else None
     inner = context.flow.with_value(bound, given) if isinstance(given, Call) else None
-    return inner is not None and last(context.flow.calls.callee_name(inner)) in _BOUNDED
+    written = bool(value.node.args) and isinstance(value.node.args[0], ast.Call)
+    words = _BOUNDED | _EQUAL if written else _BOUNDED
+    return inner is not None and last(context.flow.calls.callee_name(inner)) in words
 
 
 def differentiated(context: Context) -> frozenset[ast.AST]:

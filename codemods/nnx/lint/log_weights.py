@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign, in_test, written
 from codemods.nnx.lint.syntax import argument, keyword, operands
@@ -55,11 +56,7 @@ def _total_of(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None
     made = written(context, node, scope)
     if not isinstance(made, ast.Call) or last_word(made.func) != "sum":
         return None
-    if isinstance(made.func, ast.Attribute) and not isinstance(made.func.value, ast.Name):
-        return made.func.value if not made.args else None
-    if isinstance(made.func, ast.Attribute) and made.args:
-        return made.args[0]
-    return made.func.value if isinstance(made.func, ast.Attribute) else None
+    return array_of(made)
 
 
 def _logarithm(context: Context, node: ast.expr, scope: Scope) -> bool:

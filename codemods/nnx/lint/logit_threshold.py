@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant
@@ -75,8 +76,7 @@ def _plain(node: ast.expr, scope: Scope) -> Value | None:
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
             node = node.value
         elif isinstance(node, ast.Call) and last_word(node.func) in _SHAPING:
-            method = isinstance(node.func, ast.Attribute) and last_word(node.func.value) not in {"jnp", "np", "lax"}
-            inner = node.func.value if method and isinstance(node.func, ast.Attribute) else next(iter(node.args), None)
+            inner = array_of(node)
             if inner is None:
                 return None
             node = inner

@@ -157,7 +157,7 @@ def _help(word: str) -> str:
 
 def swapped(body: Body, free: list[str]) -> bool:
     """Say whether a body takes the value for the counter, by its names or by what it does with them."""
-    if isinstance(body.init, Const) and body.init.value is None:
+    if body.init == Const(None):
         return False
     first, second = free[0], free[1]
     if first.startswith("_") or _COUNTERS.match(first):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import compiled_roots, in_test, position, shown
 from codemods.nnx.lint.syntax import argument, constant, innermost_loop
 from codemods.nnx.lint.traced import free_params
-from codemods.nnx.values import Attr
+from codemods.nnx.values import Attr, Param
 
 _HELPERS = 3  # through how many functions an argument is followed
 
@@ -26,10 +27,13 @@ def _check(context: Context) -> Iterator[Finding]:
         if root.transform not in {"jax.jit", "flax.nnx.jit"} or root.partial or root.bound:
             continue
         calls = [event for event in context.traced.calls_of(root) if innermost_loop(event) is not None]
-        for name, param in function.params.items() if calls else ():
-            if param is function.self_param or not any(_read(context, e, position(param), name) for e in calls):
+        nothing = gives_nothing(function)
+        for name, param in function.params.items() if calls or nothing else ():
+            if param is function.self_param:
                 continue
-            lost = _lost(context, function, name, 0)
+            if not nothing and not any(_read(context, e, position(param), name) for e in calls):
+                continue
+            lost = _lost(context, function, name, 0, _entry_set if nothing else _changed)
             if lost is None:
                 continue
             scope, change = lost
@@ -42,7 +46,13 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _lost(context: Context, function: FunctionFacts, name: str, depth: int) -> tuple[Scope, ast.AST] | None:
+#: Finds where a function changes an argument of some name.
+_Change = Callable[[Context, FunctionFacts, str], ast.AST | None]
+
+
+def _lost(
+    context: Context, function: FunctionFacts, name: str, depth: int, change: _Change
+) -> tuple[Scope, ast.AST] | None:
     """Return where an argument is changed that goes no other way out of a function; None if nothing is lost."""
     nodes = list(ast.walk(function.node))
     reads = [n for n in nodes if isinstance(n, ast.Name) and n.id == name]
@@ -54,17 +64,19 @@ def _lost(context: Context, function: FunctionFacts, name: str, depth: int) -> t
         given = handed & {*event.node.args, *(k.value for k in event.node.keywords)}
         if not given:
             continue
-        inner = _of_helper(context, event, name, depth)
+        inner = _of_helper(context, event, name, depth, change)
         if inner is None:
             return None
         found, handed = found or inner, handed - given
     if handed:
         return None
-    changed = _changed(context, function, name)
+    changed = change(context, function, name)
     return (function.scope, changed) if changed is not None else found
 
 
-def _of_helper(context: Context, event: CallEvent, name: str, depth: int) -> tuple[Scope, ast.AST] | None:
+def _of_helper(
+    context: Context, event: CallEvent, name: str, depth: int, change: _Change
+) -> tuple[Scope, ast.AST] | None:
     """Return where the one function of the project that a call runs changes an argument, and loses it."""
     invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
     if len(invoked) != 1 or event.value.starred:
@@ -73,7 +85,7 @@ def _of_helper(context: Context, event: CallEvent, name: str, depth: int) -> tup
     names = free_params(callee)
     pairs = [*zip(names, event.node.args, strict=False), *((k.arg or "", k.value) for k in event.node.keywords)]
     taken = [param for param, node in pairs if isinstance(node, ast.Name) and node.id == name]
-    return _lost(context, callee.function, taken[0], depth + 1) if len(taken) == 1 else None
+    return _lost(context, callee.function, taken[0], depth + 1, change) if len(taken) == 1 else None
 
 
 def _changed(context: Context, function: FunctionFacts, name: str) -> ast.AST | None:
@@ -93,6 +105,21 @@ def _changed(context: Context, function: FunctionFacts, name: str) -> ast.AST | 
         if not running or not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant):
             continue
         if isinstance(target.slice.value, str) and isinstance(target.value, ast.Name) and target.value.id == name:
+            return node
+    return None
+
+
+def _entry_set(context: Context, function: FunctionFacts, name: str) -> ast.AST | None:
+    """Return where an entry of an argument is set, to whatever that is, and not read again."""
+    entries = [n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Subscript)]
+    for node in entries:
+        key = constant(node.slice)
+        if not isinstance(node.ctx, ast.Store) or not isinstance(key, str) or not _is_entry_of(node, name, key):
+            continue
+        again = any(
+            n.lineno > node.lineno and isinstance(n.ctx, ast.Load) and _is_entry_of(n, name, key) for n in entries
+        )
+        if not again and isinstance(function.scope.module.values.get(node.value), Param):
             return node
     return None
 

@@ -15,7 +15,7 @@ from codemods.nnx.lint.many_to_one import may_repeat
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, written
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, first_element, last_word
 from codemods.nnx.values import Attr, Call, Changed, Const, Item, Param, Unknown, Value
 
 _RECEIVERS = frozenset({"receivers", "receiver", "receiver_idx", "receivers_idx", "receiver_ids", "recv"})
@@ -78,7 +78,7 @@ def _shares(context: Context, event: CallEvent) -> bool:
     parts = [n for n in ast.walk(event.node.args[0]) if isinstance(n, ast.Name)]
     if not any(_fraction(context, part, {cell.id for cell in cells}, event.scope) for part in parts):
         return False
-    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    indices = elements(node.slice)
     values = [event.scope.module.values.get(one) for one in indices]
     return _begun(context, event, at.base.base) and all(
         one is not None and may_repeat(context, context.flow.here(one, event.scope)) for one in values
@@ -179,7 +179,7 @@ def _part(node: ast.expr) -> _End | None:
 
 def _unpacked(context: Context, name: str, scope: Scope) -> _End | None:
     """Return which column of some edges a variable is that is assigned once."""
-    stores = [n for n in context.bodies.names(scope).get(name, ()) if isinstance(n.ctx, ast.Store)]
+    stores = context.bodies.stores(scope, name)
     if len(stores) != 1:
         return None
     for node in context.bodies.nodes(scope):
@@ -247,9 +247,7 @@ def _gathered(context: Context, node: ast.expr, scope: Scope) -> _End | None:
         index = one.slice if isinstance(one, ast.Subscript) else None
         if isinstance(one, ast.Call) and last_word(one.func) == "take" and len(one.args) == 2:
             index = one.args[1]
-        if isinstance(index, ast.Tuple) and index.elts:
-            index = index.elts[0]
-        found = end_of(context, index, scope) if index is not None else None
+        found = end_of(context, first_element(index), scope) if index is not None else None
         if found is not None:
             return found
     return None

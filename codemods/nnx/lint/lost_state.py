@@ -21,6 +21,7 @@ from codemods.nnx.lint.dropped_state import (
 from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.pure_states import may_be_pure
+from codemods.nnx.lint.syntax import taken_apart
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.unmapped_statistics import averages
 from codemods.nnx.nodes import last_word
@@ -173,11 +174,9 @@ def _unread(context: Context, function: FunctionFacts) -> Iterator[tuple[Scope, 
 
 def _states(target: ast.expr, node: ast.expr) -> Iterator[ast.Name]:
     """Yield the variables among targets that get the states among what is returned."""
-    if isinstance(target, ast.Tuple) and isinstance(node, ast.Tuple) and len(target.elts) == len(node.elts):
-        for one, other in zip(target.elts, node.elts, strict=True):
-            yield from _states(one, other)
-    elif isinstance(target, ast.Name) and _makes_state(node):
-        yield target
+    for one, given in taken_apart(target, node):
+        if isinstance(one, ast.Name) and _makes_state(given):
+            yield one
 
 
 def _steps(context: Context, scope: Scope) -> bool:

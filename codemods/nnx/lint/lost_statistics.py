@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, target_of
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
@@ -49,10 +49,7 @@ def _mutating(module: ModuleFacts) -> Iterator[CallEvent]:
 
 def _lost(context: Context, event: CallEvent) -> tuple[Scope, ast.AST] | None:
     """Return where the statistics are lost that a call gives; None if they are not, or that is not known."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return None
-    target = statement.targets[0]
+    target = target_of(event)
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name):
         return None
     name, function = target.elts[1].id, event.scope.function
@@ -129,11 +126,8 @@ def _calls(context: Context, made: CallEvent) -> list[CallEvent]:
 
 def _taken(event: CallEvent, place: tuple[int, ...], word: str) -> ast.Name | None:
     """Return the variable that gets a part of what the loss returns, or the whole that it is in."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return None
     way = [0, *place] if word == "value_and_grad" else [1, *place[1:]]
-    target: ast.expr = statement.targets[0]
+    target = target_of(event)
     for number in way:
         if isinstance(target, ast.Name):
             break

@@ -45,7 +45,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not _transforms(context, event, callee):
             continue
         updates, state = target.elts
-        if _dropped(context, event, state) and _keeps(context, event, callee):
+        if _dropped(event, state) and _keeps(context, event, callee):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -306,7 +306,7 @@ def _lost_in_attribute(
 def _first_state(store: AttrEvent) -> bool:
     """Say whether an assignment puts what ``tx.init`` gives into an attribute, or nothing yet."""
     value = store.stored
-    if isinstance(value, Const) and value.value is None:
+    if value == Const(None):
         return True
     return isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name == "init"
 
@@ -332,7 +332,7 @@ def _bound_in(loop: ast.AST, name: str) -> bool:
     return any(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in ast.walk(loop))
 
 
-def _dropped(context: Context, event: CallEvent, state: ast.expr) -> bool:
+def _dropped(event: CallEvent, state: ast.expr) -> bool:
     """Say whether the new state gets a name like ``_``, and the old one is given again in the next round of a loop."""
     if not isinstance(state, ast.Name) or state.id.strip("_") or len(event.node.args) < 2:
         return False
@@ -434,7 +434,7 @@ def _nothing(context: Context, event: CallEvent) -> bool:
         return not old.items
     if isinstance(old, Call):
         return last(context.flow.calls.callee_name(context.flow.here(old, event.scope))) == "EmptyState"
-    return isinstance(old, Const) and old.value is None
+    return old == Const(None)
 
 
 def _again(context: Context, function: FunctionFacts | None, depth: int) -> bool:

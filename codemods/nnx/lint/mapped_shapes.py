@@ -130,7 +130,7 @@ def _mapped(context: Context, event: CallEvent, before: int) -> tuple[FunctionFa
     if function.decorators or function.positional <= before:
         return None
     param = list(function.params)[before]
-    stored = (n for n in context.bodies.names(function.scope).get(param, ()) if isinstance(n.ctx, ast.Store))
+    stored = context.bodies.stores(function.scope, param)
     return None if any(stored) else (function, param)
 
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.syntax import argument, constant, keyword
+from codemods.nnx.lint.array_calls import array_of, axis_of, is_method
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Mapping, Sequence, Unknown, Value
 
 _REDUCING = frozenset({"mean", "std", "var", "max", "min", "amax", "amin", "sum", "median"})
 _ALIKE = frozenset({"sqrt", "abs", "exp", "log", "maximum", "asarray", "array", "reciprocal", "square", "clip"})
-_MODULES = frozenset({"jnp", "np", "numpy", "jax"})
 _DEPTH = 6
 
 
@@ -58,13 +58,12 @@ def _reduced(context: Context, bound: Bound, depth: int) -> Bound | None:
         return _of_node(context, node.operand, bound, depth)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
-    method = not (isinstance(node.func.value, ast.Name) and node.func.value.id in _MODULES)
-    whole = node.func.value if method else argument(node, 0, "a")
+    whole = array_of(node)
     if whole is None:
         return None
-    if node.func.attr in _ALIKE and not method:
+    if node.func.attr in _ALIKE and not is_method(node):
         return _of_node(context, whole, bound, depth)
-    axis = constant(argument(node, 0 if method else 1, "axis"))
+    axis = constant(axis_of(node))
     if node.func.attr not in _REDUCING or axis != 0 or isinstance(axis, bool) or keyword(node, "keepdims") is not None:
         return None
     scope = context.bodies.module_scope(whole)

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.padding_test import compared_padding
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, new_axis
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
 
@@ -112,9 +112,7 @@ def over_queries(context: Context, mask: Bound, scope: Scope) -> bool:
     index = value.index.value if isinstance(value, Indexed) else value.index
     written = index.node if isinstance(index, Sequence) else None
     parts = written.elts if isinstance(written, ast.Tuple) else []
-    last_two = [isinstance(part, ast.Constant) and part.value is None for part in parts[-2:]]
-    newaxis = [last_word(part) == "newaxis" for part in parts[-2:]]
-    if [one or other for one, other in zip(last_two, newaxis, strict=True)] != [False, True] or len(parts) < 3:
+    if len(parts) < 3 or [*map(new_axis, parts[-2:])] != [False, True]:
         return False
     found = meaning(context, mask, scope)
     return found is not None and found.hides == PADDING

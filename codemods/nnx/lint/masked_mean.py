@@ -75,8 +75,7 @@ def _multiplied(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.exp
     """Return a loss and its mask of a variable that is bound once and then multiplied: ``losses *= mask``."""
     if not isinstance(node, ast.Name):
         return None
-    names = context.bodies.names(scope).get(node.id, ())
-    stores = [n for n in names if isinstance(n.ctx, ast.Store)]
+    stores = context.bodies.stores(scope, node.id)
     changes = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.AugAssign) and n.target in stores]
     if len(stores) != 2 or len(changes) != 1 or not isinstance(changes[0].op, ast.Mult):
         return None

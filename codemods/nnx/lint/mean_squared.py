@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import squared
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import constant, operands, written_number
+from codemods.nnx.lint.syntax import operands, written_number
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -59,10 +61,10 @@ def _of_leaves(context: Context) -> Iterator[Finding]:
         leaves = isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) in {"leaves", "tree_leaves"}
         if not leaves or not isinstance(loop.target, ast.Name):
             continue
-        summed = _squared(node.elt)
+        summed = squared(node.elt)
         if isinstance(summed, ast.Call) and last_word(summed.func) == "sum":
-            given = [*summed.args[:1], *([summed.func.value] if isinstance(summed.func, ast.Attribute) else [])]
-            if any(isinstance(one, ast.Name) and one.id == loop.target.id for one in given):
+            given = array_of(summed)
+            if isinstance(given, ast.Name) and given.id == loop.target.id:
                 yield finding(
                     RULE.code,
                     scope,
@@ -72,29 +74,11 @@ def _of_leaves(context: Context) -> Iterator[Finding]:
                 )
 
 
-def _squared(node: ast.expr) -> ast.expr | None:
-    """Return what an expression is the square of."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and constant(node.right) == 2:
-        return node.left
-    if isinstance(node, ast.Call) and last_word(node.func) == "square" and len(node.args) == 1:
-        return node.args[0]
-    return None
-
-
 def _mean(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
     """Return the array whose mean an expression squares."""
-    inner = _squared(node)
+    inner = squared(node)
     made = written(context, inner, scope) if inner is not None else None
-    if not isinstance(made, ast.Call) or last_word(made.func) != "mean":
-        return None
-    if made.args and not _is_array_method(made):
-        return made.args[0]
-    return made.func.value if isinstance(made.func, ast.Attribute) else None
-
-
-def _is_array_method(call: ast.Call) -> bool:
-    """Say whether the first argument of ``x.mean(-1)`` is an axis."""
-    return bool(call.args) and isinstance(constant(call.args[0]), int | tuple)
+    return array_of(made) if isinstance(made, ast.Call) and last_word(made.func) == "mean" else None
 
 
 def _small(node: ast.expr) -> bool:

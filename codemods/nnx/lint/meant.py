@@ -29,6 +29,12 @@ _AGAINST = pattern(
     r"n't\b|\b(?:not|never|no|avoid\w*|prevent\w*|without|todo|fixme|xxx|hack|bugs?|twice|careless\w*|wrong|mistake|different|distinct|"
     r"independent|new|fresh|instead|unless|otherwise|(?:lead|give|result|produce|cause|mean)s?)\b"
 )
+# "we do not split the key here, because we want to keep the exact same run"
+_UNSPLIT = pattern(
+    r"(?:\bnot|n't|\bwithout|\bno)\s+(?:re-?)?split\w*\b[^.;]*\b(?:want|keep|so that|ensure|get|have|compar\w+)\b[^.;]*"
+    r"\b(?:same|identical|equal)\b"
+)
+_FAULT = pattern(r"\b(?:todo|fixme|xxx|hack|bugs?|wrong|mistake|problem|warning|otherwise|unless)\b")
 _ALONE = pattern(rf"\s*(?:(?:use|keep|share|with)\s+)?{_SAME}(?:\s+(?:on purpose|here|for both))?[\s.;!]*")
 _COMMENT = pattern(r"(?:^|\s)#+:?\s*(.*)$")
 _SENTENCE = pattern(r"(?<=[.;!?])\s+")
@@ -71,6 +77,8 @@ def says_same(text: str) -> bool:
         return True
     if any(_ALONE.fullmatch(sentence) for sentence in _SENTENCE.split(text)):
         return True  # whatever is said behind it
+    if _UNSPLIT.search(text) and not _FAULT.search(text):
+        return True
     return bool(_SAID.search(text)) and not _AGAINST.search(text)
 
 

@@ -12,7 +12,7 @@ from codemods.nnx.lint.keys import Use
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.lint.traced import free_params
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 
 _TRACING = frozenset({"make_jaxpr", "eval_shape", "lower", "tabulate", "ShapeDtypeStruct", "cost_analysis"})
@@ -236,7 +236,7 @@ def _base(target: ast.expr) -> str:
 
 def _plain(target: ast.expr) -> list[ast.Name]:
     """Return the variables that a target binds."""
-    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    parts = elements(target, lists=True)
     return [part for part in parts if isinstance(part, ast.Name)]
 
 

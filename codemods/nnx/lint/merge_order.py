@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import fix, foreign, written
+from codemods.nnx.lint.places import fix, foreign, target_of, written
 from codemods.nnx.values import Sequence
 
 Names = tuple[str, ...]
@@ -51,15 +51,12 @@ def _names(node: ast.AST) -> Names:
 
 def _target(context: Context, event: CallEvent) -> ast.expr | None:
     """Return what a call's result is unpacked into, at once or by the name that it got before."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return None
-    target = statement.targets[0]
+    target = target_of(event)
     if isinstance(target, ast.Name):
         unpacked = (n for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Assign) and len(n.targets) == 1)
         named = (n for n in unpacked if isinstance(n.value, ast.Name) and n.value.id == target.id)
         target = next((n.targets[0] for n in named if written(context, n.value, event.scope) is event.node), target)
-    return target if _names(target) else None
+    return target if target is not None and _names(target) else None
 
 
 RULE = lint_rule(

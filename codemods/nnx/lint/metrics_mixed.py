@@ -12,7 +12,7 @@ from codemods.nnx.lint.places import callers_of, in_test, is_metric, kinds_of, p
 from codemods.nnx.lint.syntax import argument, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr
+from codemods.nnx.values import Attr, Value
 
 _EVALUATES = pattern(r"(^|[_.\W])(eval|evaluate|evaluation|val|valid|validate|validation|test|dev)([_.\W]|\d|$)")
 _TRAINS = pattern(r"(^|[_.\W])train(ing)?([_.\W]|$)")
@@ -27,15 +27,20 @@ def mixed_metrics(context: Context) -> Iterator[tuple[CallEvent, str]]:
 
     Each comes with what the call reads, ``train`` or ``test``: what updated the metric last.
     """
+    for event, _ in read_metrics(context):
+        last = _mixed(context, event)
+        if last:
+            yield event, last
+
+
+def read_metrics(context: Context) -> Iterator[tuple[CallEvent, Value]]:
+    """Yield the calls of ``compute`` of metrics that no test makes, with the metric."""
     for event in context.bodies.named("compute"):
         callee = event.value.callee
         if not isinstance(callee, Attr) or event.scope.module not in context.asked or in_test(event.scope):
             continue
-        if event.node.args or not is_metric(context, callee.base, event.scope):
-            continue
-        last = _mixed(context, event)
-        if last:
-            yield event, last
+        if not event.node.args and is_metric(context, callee.base, event.scope):
+            yield event, callee.base
 
 
 def _mixed(context: Context, event: CallEvent) -> str:

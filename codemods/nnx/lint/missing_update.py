@@ -14,7 +14,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import inside
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 
 
@@ -132,7 +132,7 @@ def _left_in_method(
     if len(stores) != 1 or len(binding) != 1:
         return None
     given = event.node.args[0]
-    parts = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
+    parts = elements(given, lists=True)
     return next((part for part in parts if ast.unparse(part) in read), None)
 
 

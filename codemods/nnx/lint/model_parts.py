@@ -9,7 +9,7 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.frames import Bound
-from codemods.nnx.kinds import Kind, class_kind
+from codemods.nnx.kinds import class_kind
 from codemods.nnx.lint.owners import plain_module
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
@@ -169,8 +169,3 @@ def _annotated(param: Param) -> str:
     if isinstance(node, ast.Subscript):
         node = node.value
     return getattr(node, "attr", "") or getattr(node, "id", "")
-
-
-def is_module(part: ModelPart) -> bool:
-    """Say whether a part is a layer or module, and no Variable or container."""
-    return not part.name or class_kind(part.name) is Kind.MODULE

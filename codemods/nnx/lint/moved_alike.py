@@ -11,10 +11,10 @@ from codemods.nnx.lint.applied import calls_of
 from codemods.nnx.lint.key_of_state import goes_on
 from codemods.nnx.lint.keys import SAME
 from codemods.nnx.lint.loop_bodies import bodies
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import in_test, target_of
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Item, Loop, Param, Value
 
@@ -116,11 +116,9 @@ def _part(node: ast.expr, names: set[str]) -> bool:
 
 def _again(context: Context, root: Root, event: CallEvent, mapped: list[Param]) -> bool:
     """Say whether what a call gives takes the place of what it is mapped over, and is moved again in the next round."""
-    statement, scope = event.statement, event.scope
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return False
-    target = statement.targets[0]
-    texts = {ast.unparse(one) for one in (target.elts if isinstance(target, ast.Tuple) else [target])}
+    scope = event.scope
+    target = target_of(event)
+    texts = {ast.unparse(one) for one in elements(target)}
     params = [
         param for param in root.function.params.values() if param.name != getattr(root.function.self_param, "name", "")
     ]

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import TREE_MAPS
-from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, target_of
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Loop, Value
@@ -24,11 +24,8 @@ def moved_apart(context: Context) -> Iterator[tuple[CallEvent, str]]:
         context: the analysis.
     """
     for event, name in foreign(context, "apply_updates", "map", "tree_map"):
-        statement = event.statement
-        if name not in _MOVING or not event.loops or in_test(event.scope) or not isinstance(statement, ast.Assign):
-            continue
-        target = statement.targets[0]
-        if statement.value is not event.node or len(statement.targets) != 1 or not isinstance(target, ast.Name):
+        target = target_of(event)
+        if name not in _MOVING or not event.loops or in_test(event.scope) or not isinstance(target, ast.Name):
             continue
         text = target.id
         if not any(isinstance(one, ast.Name) and one.id == text for one in event.node.args):

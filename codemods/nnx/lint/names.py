@@ -88,7 +88,7 @@ HOST_MODULES = (
     "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today")  # fmt: skip
 HOST_FUNCTIONS = frozenset(
     {"time.time", "time.time_ns", "time.perf_counter", "time.perf_counter_ns", "time.monotonic", "time.process_time",
-     "time.sleep", "builtins.open", "builtins.input", "os.getenv", "os.environ.get", "os.getpid", "os.urandom",
+     "time.sleep", "builtins.open", "builtins.input", "os.getenv", "os.environ.get", "os.urandom",
      "uuid.uuid4", "uuid.uuid1", "secrets.token_hex", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.save",
      "numpy.savez", "numpy.savetxt", "jax.numpy.load", "jax.numpy.save", "pickle.load", "pickle.dump", "json.dump"}
 )  # fmt: skip

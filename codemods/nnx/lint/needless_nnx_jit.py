@@ -25,7 +25,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if root.transform != "flax.nnx.jit" or root.bound or in_test(root.scope):
             continue
         function = root.function
-        if _staged(context, root):
+        if _staged(root):
             continue
         if function.vararg or function.kwarg or not function.params or not _plain(context, root):
             continue
@@ -39,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
         )
 
 
-def _staged(context: Context, root: Root) -> bool:
+def _staged(root: Root) -> bool:
     """Say whether a compiled function is lowered, of which jax.jit gives another object: ``f.lower(x).lowered``."""
     module = root.function.scope.module
     if not module.source.mentions(b".lower"):

@@ -11,7 +11,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import constant, entry_word, taken_apart, written_number
+from codemods.nnx.lint.syntax import assignments, constant, entry_word, taken_apart, written_number
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -97,17 +97,15 @@ def _in_loop(context: Context, scope: Scope, node: ast.If) -> bool:
 
 def _begun(context: Context, scope: Scope, node: ast.If, best: ast.Name) -> ast.expr | None:
     """Return the number that the best begins with, if it is given one once, before the loop."""
-    stores = [one for one in context.bodies.names(scope).get(best.id, ()) if isinstance(one.ctx, ast.Store)]
+    stores = context.bodies.stores(scope, best.id)
     inner = {one for statement in node.body for one in ast.walk(statement)}
     outer = [one for one in stores if one not in inner]
     if len(outer) != 1 or outer[0].lineno > node.lineno or best.id in scope.globals or best.id in scope.remote:
         return None
     for statement in context.bodies.nodes(scope):
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                found = next((value for one, value in taken_apart(target, statement.value) if one is outer[0]), None)
-                if found is not None:
-                    return found
+        for target, value in assignments(statement):
+            if target is outer[0]:
+                return value
     return None
 
 

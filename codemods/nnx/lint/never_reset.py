@@ -13,13 +13,12 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.fed_once import fed_once
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.metrics_mixed import mixed_metrics
+from codemods.nnx.lint.metrics_mixed import mixed_metrics, read_metrics
 from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.lint.places import (
     callers_of,
     foreign,
     in_test,
-    is_metric,
     kinds_of,
     passed,
     position,
@@ -72,15 +71,10 @@ def _never_reset(context: Context) -> Iterator[CallEvent]:
     reset = _reset(context)
     if reset is None:
         return
-    for event in context.bodies.named("compute"):
-        callee = event.value.callee
-        if not isinstance(callee, Attr) or event.scope.module not in context.asked or in_test(event.scope):
+    for event, metric in read_metrics(context):
+        if reset and not _others(context, event, metric, reset):
             continue
-        if event.node.args or not is_metric(context, callee.base, event.scope):
-            continue
-        if reset and not _others(context, event, callee.base, reset):
-            continue
-        if _goes_on(context, event, callee.base):
+        if _goes_on(context, event, metric):
             yield event
 
 

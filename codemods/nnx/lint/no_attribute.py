@@ -138,7 +138,7 @@ def _of_layer(context: Context, event: AttrEvent) -> Iterator[Finding]:
 
 def _made(value: Value) -> bool:
     """Say whether a layer can stand there so, or nothing."""
-    return isinstance(value, Call | Part) or (isinstance(value, Const) and value.value is None)
+    return isinstance(value, Call | Part) or value == Const(None)
 
 
 def _plain(context: Context, cls: ClassFacts) -> bool:

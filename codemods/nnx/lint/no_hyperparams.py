@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import OPTIMIZERS
 from codemods.nnx.lint.places import kinds_of
-from codemods.nnx.values import Attr, Call, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
 _PLAIN = frozenset(f"optax.{name}" for name in OPTIMIZERS | {"chain", "fromage", "sm3"})
@@ -50,11 +50,15 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _of_plain(context: Context, state: Value, scope: Scope) -> bool:
-    """Say whether a state is what ``init`` of transformations gives that are known to keep no hyperparameters."""
+    """Say whether a state is what ``init`` or ``update`` of transformations give that keep no hyperparameters."""
     sources = list(context.sources.originals(context.flow.here(state, scope)))
     for source in sources:
-        callee = source.value.callee if isinstance(source.value, Call) else None
-        if not isinstance(callee, Attr) or callee.name != "init":
+        given, word = source.value, "init"
+        if isinstance(given, Item | Indexed):  # updates, state = tx.update(...)
+            index = given.index.value if isinstance(given, Indexed) else given.index
+            given, word = given.base, "update" if index == Const(1) else ""
+        callee = given.callee if isinstance(given, Call) else None
+        if not isinstance(callee, Attr) or callee.name != word:
             return False
         made = list(context.sources.of(context.flow.with_value(source, callee.base)))
         if not made or not all(context.flow.calls.callee_name(m) in _PLAIN and _bare(m.value) for m in made):

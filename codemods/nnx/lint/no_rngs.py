@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.layer_signature import NEEDED
 from codemods.nnx.lint.mode_order import trains_first
 from codemods.nnx.lint.origins import made_by_calls
-from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, target_of
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Class, Const, Ref
@@ -99,15 +99,12 @@ def _partial(context: Context) -> Iterator[Finding]:
             continue
         layer = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
         home, _, word = layer.name.rpartition(".") if isinstance(layer, Ref) else ("", "", "")
-        statement = event.statement
         if home != "flax.nnx" or word not in _LAYERS or any(k.arg in {"rngs", None} for k in event.node.keywords):
             continue
-        if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-            continue
-        target = statement.targets[0]
+        target = target_of(event)
         if not isinstance(target, ast.Name):
             continue
-        if not _only_called(context, event, target.id):
+        if not _only_called(event, target.id):
             for call in context.bodies.calls.get(event.scope, ()):
                 if call.value.callee is event.value and not call.value.starred:
                     if not any(k.arg in {"rngs", None} for k in call.node.keywords):
@@ -116,7 +113,7 @@ def _partial(context: Context) -> Iterator[Finding]:
         yield _found(event, f"`nnx.{word}` needs streams to make its weights, here or where `{target.id}` is called")
 
 
-def _only_called(context: Context, event: CallEvent, name: str) -> bool:
+def _only_called(event: CallEvent, name: str) -> bool:
     """Say whether a name is only called, at least once, and never given streams."""
     nodes = list(ast.walk(event.scope.node))
     called = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
+from codemods.nnx.lint.arithmetic import factors
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.policy_losses import factors
 from codemods.nnx.lint.syntax import entry_word, operands
 from codemods.nnx.patterns import pattern
 

@@ -31,38 +31,36 @@ def _check(context: Context) -> Iterator[Finding]:
         if len(sides[0]) < 2 or len(sides[1]) < 2 or in_test(scope):
             continue
         for signal, noise in (sides, sides[::-1]):
-            share = _rest_of_root(context, signal, noise, scope)
-            if share is not None and any(_noise(context, one, scope) for one in noise if one is not share):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    share,
-                    "the noise is scaled by one minus a root, not by the root of the rest: the variance is not kept",
-                    "the shares of the variance are to add up to one: jnp.sqrt(1 - alpha_bar)",
-                )
+            found = _unlike(context, signal, noise, scope)
+            if found is not None:
+                share, message, help = found
+                yield finding(RULE.code, scope, share, message, help)
                 break
-            share = _share(context, signal, noise, scope)
-            if share is not None and any(_noise(context, one, scope) for one in noise if one is not share):
-                text = scope.module.source.text(share)
-                yield finding(
-                    RULE.code,
-                    scope,
-                    share,
-                    "the signal is scaled by a root and the noise is not: the variance is not kept",
-                    f"the shares of the variance are to add up to one: jnp.sqrt({text.strip('()')})",
-                )
-                break
-            share = _share(context, noise, signal, scope)
-            if share is not None and _of_alphas(share) and any(_noise(context, one, scope) for one in noise):
-                text = scope.module.source.text(share)
-                yield finding(
-                    RULE.code,
-                    scope,
-                    share,
-                    "the noise is scaled by a root and the signal is not: the variance is not kept",
-                    f"the shares of the variance are to add up to one: jnp.sqrt({text.strip('()')})",
-                )
-                break
+
+
+def _unlike(
+    context: Context, signal: list[ast.expr], noise: list[ast.expr], scope: Scope
+) -> tuple[ast.expr, str, str] | None:
+    """Return the share of the noise or the signal that has no root where the other one has, with what to say of it."""
+    share = _rest_of_root(context, signal, noise, scope)
+    if share is not None and any(_noise(context, one, scope) for one in noise if one is not share):
+        return (
+            share,
+            "the noise is scaled by one minus a root, not by the root of the rest: the variance is not kept",
+            "the shares of the variance are to add up to one: jnp.sqrt(1 - alpha_bar)",
+        )
+    rooted, bare = "signal", "noise"
+    share = _share(context, signal, noise, scope)
+    if share is None or not any(_noise(context, one, scope) for one in noise if one is not share):
+        rooted, bare = bare, rooted
+        share = _share(context, noise, signal, scope)
+        if share is None or not _of_alphas(share) or not any(_noise(context, one, scope) for one in noise):
+            return None
+    return (
+        share,
+        f"the {rooted} is scaled by a root and the {bare} is not: the variance is not kept",
+        f"the shares of the variance are to add up to one: jnp.sqrt({scope.module.source.text(share).strip('()')})",
+    )
 
 
 def _of_alphas(node: ast.expr) -> bool:

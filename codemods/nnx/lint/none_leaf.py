@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, is_none
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -24,7 +24,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "map", "tree_map"):
         if name not in _MAPS or event.value.starred or len(event.node.args) < 2 or event.node.keywords:
             continue
-        if len(event.node.args) > 2 and _is_none(event.node.args[1]):
+        if len(event.node.args) > 2 and is_none(event.node.args[1]):
             continue  # NNX780 tells of it
         mapped = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
         params = free_params(mapped[0]) if len(mapped) == 1 else []
@@ -91,7 +91,7 @@ def _full(context: Context, event: CallEvent) -> bool:
 def _asked(context: Context, function: FunctionFacts, name: str) -> ast.Compare | None:
     """Return the test of a parameter by which a function gives something else for None than None."""
     nodes = context.bodies.nodes(function.scope)
-    bound = [n for n in context.bodies.names(function.scope).get(name, ()) if isinstance(n.ctx, ast.Store)]
+    bound = context.bodies.stores(function.scope, name)
     if len(bound) > 1:
         return None
     for node in nodes:
@@ -104,7 +104,7 @@ def _asked(context: Context, function: FunctionFacts, name: str) -> ast.Compare 
             given: ast.expr | None = node.body if none else node.orelse
         else:
             given = _returned(function, node, none) or (_filling(node, name) if none else None)
-        if given is not None and not _is_none(given) and not (isinstance(given, ast.Name) and given.id == name):
+        if given is not None and not is_none(given) and not (isinstance(given, ast.Name) and given.id == name):
             return node.test
     formula = _formula(function)
     return formula if isinstance(formula, ast.Compare) and _tested(formula, name) is not None else None
@@ -114,13 +114,9 @@ def _tested(test: ast.Compare, name: str) -> bool | None:
     """Say whether a comparison holds if a variable is None, or if it is not; None for another comparison."""
     if not isinstance(test.left, ast.Name) or test.left.id != name or len(test.ops) != 1:
         return None
-    if not _is_none(test.comparators[0]) or not isinstance(test.ops[0], ast.Is | ast.IsNot):
+    if not is_none(test.comparators[0]) or not isinstance(test.ops[0], ast.Is | ast.IsNot):
         return None
     return isinstance(test.ops[0], ast.Is)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _formula(function: FunctionFacts) -> ast.expr | None:

@@ -18,12 +18,15 @@ from codemods.nnx.lint.places import (
     differentiated_calls,
     fix,
     in_test,
+    is_test,
     resolved,
     traced_bodies,
     traced_calls,
 )
 from codemods.nnx.lint.syntax import names_in
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.traced import Root
+from codemods.nnx.nodes import elements, last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Loop, Mapping, Param, Ref, Value
 
 _SAME = frozenset(
@@ -59,13 +62,15 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope):
             continue
-        if numpy and (_on_host(context, event.scope) or _for_numpy(context, event)):
+        if numpy and (_exchanged(event.scope) or _on_host(context, event.scope) or _for_numpy(context, event)):
             continue
         if _converted_before(context, event):
             continue
         arguments = [*event.node.args, *(k.value for k in event.node.keywords)]
         if any(context.taint.node_holds(argument, event.scope) for argument in arguments):
             if of_left_out_object(context, event.scope) or _replaced(context, event.scope.function):
+                continue
+            if _by_tests_alone(context, event.scope.function):
                 continue
             yield finding(
                 RULE.code,
@@ -92,6 +97,29 @@ def _replaced(context: Context, function: FunctionFacts | None) -> bool:
     later = [line for line in lines if line > function.node.lineno]
     callers = [one for one in context.flow.sites.callers(function) if one.scope.function in context.traced]
     return bool(later and callers) and all(one.node.lineno > min(later) for one in callers)
+
+
+def _by_tests_alone(context: Context, function: FunctionFacts | None) -> bool:
+    """Say whether only tests trace a function of another file: they would fail if it did not work there."""
+    if function is None or is_test(function.scope.module):
+        return False
+    pending, seen, roots = [function], {function}, list[Root]()
+    while pending:
+        tracing = context.traced.get(pending.pop())
+        if tracing is not None:
+            roots += tracing.roots
+            above = {way.by for way in tracing.ways} - seen
+            seen |= above
+            pending += above
+    return bool(roots) and all(is_test(root.scope.module) for root in roots)
+
+
+def _exchanged(scope: Scope) -> bool:
+    """Say whether a file asks which module its NumPy is: another puts jax.numpy in its place, for what is traced."""
+    return scope.module.source.mentions(b".__name__") and _ASKED.search(scope.module.source.data) is not None
+
+
+_ASKED = pattern(rb"\b(np|numpy|xp|onp)\.__name__")
 
 
 def _for_numpy(context: Context, event: CallEvent, depth: int = 0) -> bool:
@@ -209,7 +237,7 @@ def _tables(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(scope):
             if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load) or in_test(scope):
                 continue
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            parts = elements(node.slice)
             if not isinstance(node.value, ast.Name | ast.Attribute) or context.bodies.guarded(node, scope):
                 continue
             found = resolved(context, node.value, scope)
@@ -256,7 +284,7 @@ def _buffers(context: Context) -> Iterator[Finding]:
                     continue
                 if context.bodies.untraced(node.value, scope):
                     continue
-                parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+                parts = elements(target.slice)
                 if any(context.taint.node(part, scope) for part in (node.value, *parts)):  # nor a tree
                     text = ast.unparse(target.value)
                     yield finding(

@@ -16,7 +16,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import is_none, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -95,7 +95,7 @@ def _unread(context: Context, scope: Scope, name: str) -> bool:
 
 def _begun_before(context: Context, scope: Scope, name: str, loop: ast.For) -> bool:
     """Say whether a variable is bound before a loop, by a call, and not in it."""
-    stores = [n for n in context.bodies.names(scope).get(name, ()) if isinstance(n.ctx, ast.Store)]
+    stores = context.bodies.stores(scope, name)
     return bool(stores) and all(n.lineno < loop.lineno for n in stores)
 
 
@@ -134,11 +134,7 @@ def _judged(context: Context, function: FunctionFacts, carry: Param, loop: str) 
     if node is None:
         return
     made = _made_of(context, function)
-    idle = (
-        value is carry
-        and loop.startswith("jax.")
-        and (output is None or (isinstance(output, ast.Constant) and output.value is None))
-    )
+    idle = value is carry and loop.startswith("jax.") and (output is None or is_none(output))
     if changed_in_place(context, function):
         return
     for name in _kept(context, function, carry, node, value):

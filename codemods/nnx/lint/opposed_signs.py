@@ -10,12 +10,13 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import squared
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.arrays import ELEMENTWISE_LOSSES
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.flow_volumes import wrong_volumes
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, formula_of, in_test, resolved
-from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import constant, entry_word, one_of, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -258,7 +259,7 @@ def _divergence(context: Context, node: ast.expr, scope: Scope) -> _Part | None:
         return None
     terms = [(_made(context, term, scope), term, sign) for term, sign in given]
     signs = {sign for made, _, sign in terms if one_of(made, (1,))}
-    squares = {sign for made, _, sign in terms if _squared(made)}
+    squares = {sign for made, _, sign in terms if squared(made) is not None}
     exps = {sign for made, _, sign in terms
             if any(s == -sign and _is_exp(context, made, other, scope) for _, other, s in terms)}  # fmt: skip
     if len(signs) != 1 or not exps:
@@ -267,16 +268,6 @@ def _divergence(context: Context, node: ast.expr, scope: Scope) -> _Part | None:
     if squares | exps != {-one} or len([1 for _, _, sign in terms if sign == one]) != 2:
         return None
     return _Part(_DIVERGENCE, -one)
-
-
-def _squared(node: ast.expr) -> bool:
-    if isinstance(node, ast.Call):
-        return last_word(node.func) == "square"
-    if not isinstance(node, ast.BinOp):
-        return False
-    if isinstance(node.op, ast.Pow):
-        return constant(node.right) == 2
-    return isinstance(node.op, ast.Mult) and ast.unparse(node.left) == ast.unparse(node.right)
 
 
 def _is_exp(context: Context, made: ast.expr, other: ast.expr, scope: Scope) -> bool:

@@ -173,7 +173,7 @@ def _through_helper(context: Context, event: CallEvent) -> list[tuple[CallEvent,
 def _again(context: Context, event: CallEvent, model: Value) -> bool:
     """Say whether a call makes an optimizer in every step, of one model."""
     updates = _updates(context, event)
-    if not updates or _kept(context, event, _target(event), updates):
+    if not updates or _kept(event, _target(event), updates):
         return False
     inner = event.loops[-1] if event.loops else None
     if inner is not None:
@@ -198,7 +198,7 @@ def _every_epoch(context: Context, event: CallEvent, model: Value) -> bool:
         and (len(u.loops) > len(event.loops) or _loops(context, u, event.value))
         for u in updates
     )
-    return several and not _kept(context, event, _target(event), updates)
+    return several and not _kept(event, _target(event), updates)
 
 
 def _an_epoch(context: Context, event: CallEvent) -> bool:
@@ -254,7 +254,7 @@ def _loops(context: Context, event: CallEvent, optimizer: Value) -> bool:
     return any(call.loops for call in _steps(context, event, optimizer))
 
 
-def _kept(context: Context, event: CallEvent, name: str, updates: list[CallEvent]) -> bool:
+def _kept(event: CallEvent, name: str, updates: list[CallEvent]) -> bool:
     """Say whether anything but its updates happens to an optimizer, and looks at its count of steps."""
     nodes = every(event.scope.node)
     reads = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]

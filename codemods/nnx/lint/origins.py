@@ -10,7 +10,7 @@ from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.lint.around import around
 from codemods.nnx.ordered import OrderedSet
-from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Sequence, Unknown, Value
 
 _DEPTH = 60  # entries that one body assigns
 
@@ -56,7 +56,7 @@ def bound_once(context: Context, scope: Scope, name: ast.Name) -> ast.expr | Non
         scope: the scope of the function.
         name: the variable.
     """
-    names = [n for n in context.bodies.names(scope).get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
+    names = context.bodies.stores(scope, name.id)
     if len(names) != 1 or scope.function is None or name.id in scope.function.params:
         return None
     node = around(context, scope).get(names[0])
@@ -73,7 +73,7 @@ def unpacked_once(context: Context, scope: Scope, name: ast.Name) -> ast.expr | 
         scope: the scope of the variable.
         name: the variable.
     """
-    stores = [n for n in context.bodies.names(scope).get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
+    stores = context.bodies.stores(scope, name.id)
     if len(stores) != 1:
         return None
     above = around(context, scope)
@@ -87,6 +87,23 @@ def unpacked_once(context: Context, scope: Scope, name: ast.Name) -> ast.expr | 
     if any(isinstance(one, ast.Starred) for one in (*given.elts, *target.elts)):
         return None
     return given.elts[target.elts.index(stores[0])]
+
+
+def made_by(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
+    """Return the expression that a variable is the name of; None if there is none.
+
+    ``written`` in places.py asks besides whether it would still give the same.
+
+    Args:
+        context: the analysis.
+        node: the variable.
+        scope: the scope that it stands in.
+    """
+    value = scope.module.values.get(node)
+    made = value.node if isinstance(value, Call | Unknown) else None
+    if isinstance(made, ast.expr):
+        return made if made is not node else None
+    return bound_once(context, scope, node) if isinstance(node, ast.Name) else None  # a part: `x[:, 0]`
 
 
 def originals_that(context: Context, bound: Bound, serves: Callable[[Value], bool]) -> OrderedSet[Bound]:

@@ -15,9 +15,10 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.narrow_gradients import narrow_gradients
-from codemods.nnx.lint.places import foreign, in_test, kinds_of
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, receiver
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.optimizer.gradients import gradient
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref, Value
 
@@ -27,6 +28,7 @@ _OPTIMIZER = pattern(r"(^|_)(opt|optim|optimizer|optimiser|tx)(_|$|\d)", re.I)
 def _check(context: Context) -> Iterator[Finding]:
     yield from narrow_gradients(context, RULE.code)
     yield from _of_arrays(context)
+    yield from _of_states(context)
     for event in context.bodies.named("update"):
         model, grads = event.value.argument(0, "model"), event.value.argument(1, "grads")
         if model is None or grads is None or event.value.starred or not isinstance(event.value.callee, Attr):
@@ -45,9 +47,11 @@ def _check(context: Context) -> Iterator[Finding]:
         if (kinds and Kind.OPTIMIZER not in kinds) or _same(context, own, model, event):
             continue
         given = next((i for i, arg in enumerate(call.args) if i != place and _same(context, arg, model, event)), None)
-        if not kinds and (given is None or not _called_so(context, event, call)):
+        models = not kinds and _two_called(own, model, event)
+        if not kinds and ((given is None and not models) or not _called_so(context, event, call)):
             continue
-        if given is not None or (_two_models(context, own, model, event) and not _made_for(context, event, own)):
+        two = models or _two_models(context, own, model, event)
+        if given is not None or (two and not _made_for(context, event, own)):
             yield _told(event, "model", call, place, given)
 
 
@@ -81,6 +85,49 @@ def _of_arrays(context: Context) -> Iterator[Finding]:
         given = next((i for i, arg in enumerate(call.args) if i != place and arg == params), None)
         if given is not None:
             yield _told(event, "params", call, place, given)
+
+
+def _of_states(context: Context) -> Iterator[Finding]:
+    """Yield the TrainStates of a step that get gradients of the parameters of another one, which learns there too."""
+    stepping = [e for e in context.bodies.named("apply_gradients") if _own_state(e) is not None]
+    for event in stepping:
+        state, grads = _own_state(event), event.value.keyword("grads")
+        call = _gradient_call(grads) if grads is not None else None
+        if call is None or call.starred or call.keywords or in_test(event.scope):
+            continue
+        if event.scope.module not in context.asked or not _is_gradient(context, call, event, grads):
+            continue
+        place = _differentiated(context, call, event)
+        given = call.args[place] if place is not None and place < len(call.args) else None
+        if not isinstance(given, Attr) or given.name != "params" or not isinstance(given.base, Param):
+            continue
+        if given.base is state or given.base.function is not event.scope.function:
+            continue
+        if not any(other.scope is event.scope and _own_state(other) is given.base for other in stepping):
+            continue  # perhaps parameters a few steps ahead
+        text = event.scope.module.source.text
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"these gradients are those of `{text(call.node.args[place or 0])}`, "
+            f"and `{text(receiver(event))}` is updated with them",
+            "take the gradients of its own params",
+            related=[(call.node, "the gradients are taken here")],
+        )
+
+
+def _own_state(event: CallEvent) -> Param | None:
+    """Return the argument of a function whose method a call is of."""
+    callee = event.value.callee
+    base = callee.base if isinstance(callee, Attr) else None
+    return base if isinstance(base, Param) and base.function is event.scope.function else None
+
+
+def _is_gradient(context: Context, call: Call, event: CallEvent, grads: Value | None) -> bool:
+    """Say whether a value is what a gradient call gives, and not the value or the rest beside it."""
+    found = gradient(context.flow, context.flow.here(grads, event.scope)) if grads is not None else None
+    return found is not None and (not isinstance(grads, Item) or grads == Item(call, Const(1)))
 
 
 def _told(event: CallEvent, updated: str, call: Call, place: int, given: int | None) -> Finding:
@@ -118,7 +165,7 @@ def _alike(context: Context, one: Value, params: Value, event: CallEvent) -> boo
 
 
 def _node(event: CallEvent, name: str, position: int) -> ast.expr:
-    found = next((k.value for k in event.node.keywords if k.arg == name), None)
+    found = keyword(event.node, name)
     return found if found is not None else event.node.args[position]
 
 
@@ -205,6 +252,15 @@ def _two_models(context: Context, one: Value, other: Value, event: CallEvent) ->
             and all(context.kinds.of(b) == {Kind.MODULE} for b in (first, second))
         )
     return all(_constructed(context, b) for b in (first, second)) and first.value is not second.value
+
+
+def _two_called(one: Value, other: Value, event: CallEvent) -> bool:
+    """Say whether two values are parameters of a function that calls both of them."""
+    function = event.scope.function
+    if not isinstance(one, Param) or not isinstance(other, Param) or not one.function is other.function is function:
+        return False
+    called = {n.func.id for n in ast.walk(function.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    return one is not other and {one.name, other.name} <= called
 
 
 def _constructed(context: Context, bound: Bound) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.lint.syntax import root_of
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.source import Source
 
@@ -44,7 +44,7 @@ def other_worlds(source: Source) -> list[tuple[int, int]]:
 
 def _missing(node: ast.expr) -> bool:
     """Say whether a handler takes only errors that tell of something that is not there."""
-    types = node.elts if isinstance(node, ast.Tuple) else [node]
+    types = elements(node)
     return bool(types) and all(last_word(one) in _MISSING for one in types)
 
 

@@ -22,7 +22,7 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.ring_blocks import ring_blocks
 from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.lint.taken_past import taken_past
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, first_element, last_word
 from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
 
 
@@ -36,6 +36,15 @@ def _check(context: Context) -> Iterator[Finding]:
             f'mode="{mode}" leaves out only what is past the end',
             "fill up with the length of the array, which is out of bounds",
         )
+    yield from _blocks(context)
+    yield from _tables(context)
+    for scope, node in each(context, ast.Subscript):
+        if not in_test(scope):
+            yield from _indexed(context, node, scope)
+
+
+def _blocks(context: Context) -> Iterator[Finding]:
+    """Yield the blocks and windows that would go past the end, and begin earlier."""
     windows = dict(clamped_windows(context))
     for event in dict.fromkeys([*clamped_blocks(context), *(one for one, blocks in windows.items() if blocks)]):
         yield finding(
@@ -61,6 +70,10 @@ def _check(context: Context) -> Iterator[Finding]:
             "the last windows would go past the end: JAX lets them begin earlier, and gives the very last one again",
             "let the starts end with the last whole window: jnp.arange(n - size + 1)",
         )
+
+
+def _tables(context: Context) -> Iterator[Finding]:
+    """Yield what is looked up past the end of an array, a table, or a list of branches."""
     for event, past, rows in taken_past(context):
         yield finding(
             RULE.code,
@@ -69,12 +82,12 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`take` is asked for index {past} of {rows} elements, counted from 0: it gives NaN, or the least integer",
             "use indices within the array",
         )
-    for event, made, past, rows in beyond_tables(context):
+    for event, made, missing, size in beyond_tables(context):
         yield finding(
             RULE.code,
             event.scope,
             event.node,
-            f"the table has {rows} rows, counted from 0, and none for the id {past}: what is looked up there is NaN",
+            f"the table has {size} rows, counted from 0, and none for the id {missing}: what is looked up there is NaN",
             "give it more rows: num_embeddings is one more than the largest id",
             related=[(made, "the id is put in here")] if made in event.scope.module.values else [],
         )
@@ -89,34 +102,35 @@ def _check(context: Context) -> Iterator[Finding]:
                 if drawn
                 else "count branches from 0: the first one is never run",
             )
-    for scope, node in each(context, ast.Subscript):
-        if in_test(scope):
-            continue
-        owner = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
-        if _past(context, node, scope) or past_in_rounds(context, node, scope):
+
+
+def _indexed(context: Context, node: ast.Subscript, scope: Scope) -> Iterator[Finding]:
+    """Yield an index that is past the end of its array."""
+    owner = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
+    if _past(context, node, scope) or past_in_rounds(context, node, scope):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "this index is past the end in one round: JAX reads the last element, and drops what is written",
+            "let the loop end before, or count from len(...) - 1",
+        )
+        return
+    indices = _indices(node.slice)
+    if not indices or _told(context, node, scope) or not (isinstance(owner, ast.Call) or named(owner)):
+        return
+    shape = _shape(context, owner, scope)
+    for axis, (index, length) in enumerate(zip(indices, shape, strict=False)):
+        if index is not None and length is not None and not -length <= index < length:
+            where = f" along axis {axis}" if len(indices) > 1 else ""
             yield finding(
                 RULE.code,
                 scope,
                 node,
-                "this index is past the end in one round: JAX reads the last element, and drops what is written",
-                "let the loop end before, or count from len(...) - 1",
+                f"the array has {length} elements{where}: JAX reads the last one, and drops what is written",
+                "use an index within the array",
             )
-            continue
-        indices = _indices(node.slice)
-        if not indices or _told(context, node, scope) or not (isinstance(owner, ast.Call) or named(owner)):
-            continue
-        shape = _shape(context, owner, scope)
-        for axis, (index, length) in enumerate(zip(indices, shape, strict=False)):
-            if index is not None and length is not None and not -length <= index < length:
-                where = f" along axis {axis}" if len(indices) > 1 else ""
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    f"the array has {length} elements{where}: JAX reads the last one, and drops what is written",
-                    "use an index within the array",
-                )
-                break
+            return
 
 
 def _told(context: Context, node: ast.Subscript, scope: Scope) -> bool:
@@ -161,7 +175,7 @@ def _copied(value: Value, name: str) -> bool:
 
 def _past(context: Context, node: ast.Subscript, scope: Scope) -> bool:
     """Say whether an index is past the end in some round of any length, as ``x[i + 1]`` in ``range(len(x))``."""
-    index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    index = first_element(node.slice)
     owner = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
     if not isinstance(owner, ast.Name | ast.Attribute):
         return False
@@ -254,7 +268,7 @@ def _made(context: Context, value: Call, scope: Scope) -> bool:
 def _indices(node: ast.expr) -> list[int | None]:
     """Return the literal index of each axis, None where it is none."""
     found: list[int | None] = []
-    for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+    for part in elements(node):
         index = constant(part)
         if type(index) is int:
             found.append(index)

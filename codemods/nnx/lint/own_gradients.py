@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -18,6 +19,7 @@ from codemods.nnx.values import Call, Const, Item, Value
 
 # what asks the other devices for their part
 _ASKING = frozenset({"pmean", "psum", "all_gather", "psum_scatter", "ppermute", "all_to_all", "pmax", "pmin"})
+_BATCH = re.compile("batch|data|dp$", re.IGNORECASE)
 _TAKING = frozenset({"grads", "gradients", "updates", "value"})
 _STEPPING = frozenset({"update", "apply_gradients", "map", "tree_map", "tree_multimap"})
 
@@ -25,7 +27,8 @@ _STEPPING = frozenset({"update", "apply_gradients", "map", "tree_map", "tree_mul
 def own_gradients(context: Context) -> Iterator[tuple[Root, ast.Name]]:
     """Yield functions under ``pmap`` with the gradients of one device that they step with.
 
-    The loss or a metric of such a function is reduced over the devices, which shows that these share one batch.
+    The loss or a metric of such a function is reduced over the devices, or the axis is called so, which shows that
+    these share one batch.
     """
     for root in context.traced.roots:
         if last(root.transform) != "pmap" or root.scope.module not in context.asked or in_test(root.scope):
@@ -33,9 +36,19 @@ def own_gradients(context: Context) -> Iterator[tuple[Root, ast.Name]]:
         if option(root, "axis_name", 1) is None:
             continue
         used = _used(context, root.function.scope)
-        asked = _asked(context, root)
-        if used and asked and not _following(context, root.function.scope, used) & asked:
+        asked = _asked(context, root) if used else set()
+        shared = bool(asked) or _of_one_batch(context, root)
+        if used and shared and not _following(context, root.function.scope, used) & asked:
             yield root, used[0]
+
+
+def _of_one_batch(context: Context, root: Root) -> bool:
+    """Say whether an axis is called so as if devices shared a batch, in a project that never asks other devices."""
+    name = constant(option(root, "axis_name", 1))
+    if not isinstance(name, str) or not _BATCH.search(name):
+        return False
+    sources = [module.source for module in context.project.modules]
+    return not any(source.mentions(word.encode()) for source in sources for word in _ASKING)
 
 
 def _used(context: Context, scope: Scope) -> list[ast.Name]:

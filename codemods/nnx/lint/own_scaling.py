@@ -9,6 +9,7 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.nodes import last_word
@@ -72,9 +73,7 @@ def _of(node: ast.expr, word: str) -> str:
     """Return the array of which an expression is the mean or the deviation."""
     if not isinstance(node, ast.Call) or last_word(node.func) != word:
         return ""
-    whole = node.args[0] if node.args and isinstance(node.args[0], ast.Name) else None
-    if whole is None and isinstance(node.func, ast.Attribute):
-        whole = node.func.value if isinstance(node.func.value, ast.Name) else None
+    whole = array_of(node)
     return whole.id if isinstance(whole, ast.Name) else ""
 
 

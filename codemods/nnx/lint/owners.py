@@ -56,7 +56,7 @@ def owner_class(context: Context, value: Value, scope: Scope) -> ClassFacts | st
     stored = made_once(context, value, scope)
     here = context.flow.here(value, scope)
     for source in (stored,) if stored is not None else context.sources.all_of(here, _may_be_instance) or ():
-        if isinstance(source.value, Const) and source.value.value is None:
+        if source.value == Const(None):
             continue
         cls = context.flow.classes.class_of(source)
         if cls is not None:

@@ -12,7 +12,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword, names_in
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.patterns import pattern
 
 _FINDING = frozenset({"nonzero", "flatnonzero", "where"})
@@ -31,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
         size = keyword(event.node, "size")
         if not name.startswith("jax.numpy.") or size is None or in_test(event.scope) or len(event.node.args) != 1:
             continue
-        if event.scope.function is None or not _above(size) or _told_apart(context, event):
+        if event.scope.function is None or not _above(size) or _told_apart(event):
             continue
         for total, taken in _sums(context, event):
             fill = keyword(event.node, "fill_value")
@@ -58,7 +58,7 @@ def _above(size: ast.expr) -> bool:
     return _UPPER.search(last_word(size).lower()) is not None
 
 
-def _told_apart(context: Context, event: CallEvent) -> bool:
+def _told_apart(event: CallEvent) -> bool:
     """Say whether a function may tell the padding from the rest: it counts, compares, or reads the mask again."""
     asked = names_in(event.node.args[0])
     inner = {*ast.walk(event.node)}
@@ -81,7 +81,7 @@ def _sums(context: Context, event: CallEvent) -> Iterator[tuple[ast.Call, str]]:
     target = statement.targets[0]
     names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
     scope = event.scope
-    if any(sum(not isinstance(n.ctx, ast.Load) for n in context.bodies.names(scope).get(one, ())) > 1 for one in names):
+    if any(len(context.bodies.stores(scope, one)) > 1 for one in names):
         return
     above = around(context, scope)
     taken: dict[str, str] = {}
@@ -97,7 +97,7 @@ def _sums(context: Context, event: CallEvent) -> Iterator[tuple[ast.Call, str]]:
             yield total, text
     for node in context.bodies.nodes(scope):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in taken:
-            stores = [n for n in context.bodies.names(scope).get(node.id, ()) if not isinstance(n.ctx, ast.Load)]
+            stores = context.bodies.stores(scope, node.id)
             total = _summed(node, above) if len(stores) == 1 else None
             if total is not None:
                 yield total, taken[node.id]
@@ -105,8 +105,7 @@ def _sums(context: Context, event: CallEvent) -> Iterator[tuple[ast.Call, str]]:
 
 def _index(node: ast.expr, names: set[str]) -> bool:
     """Say whether an index is what was found: ``x[index]``, ``x[found[0]]``, or the first of several."""
-    if isinstance(node, ast.Tuple) and node.elts:
-        node = node.elts[0]
+    node = first_element(node)
     if isinstance(node, ast.Subscript) and constant(node.slice) == 0:
         node = node.value
     return isinstance(node, ast.Name) and node.id in names

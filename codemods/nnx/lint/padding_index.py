@@ -15,7 +15,7 @@ from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant, keyword, names_in
 from codemods.nnx.lint.zero_padding import zero_padded
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Ref, Sequence, Unknown, Value
 
@@ -80,7 +80,7 @@ def _indices(context: Context, event: CallEvent) -> list[ast.expr]:
         return []
     if place_of.value.attr != "at":
         return []
-    parts = place_of.slice.elts if isinstance(place_of.slice, ast.Tuple) else [place_of.slice]
+    parts = elements(place_of.slice)
     return [part for part in parts if isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Call)]
 
 

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import written
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, new_axis
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -105,8 +105,5 @@ def _counts(context: Context, node: ast.expr, scope: Scope) -> bool:
 def _lengths(node: ast.expr) -> bool:
     """Say whether an expression is the lengths of a batch: several by their name, or with an axis for positions."""
     word = _name(node)
-    spread = isinstance(node, ast.Subscript) and any(
-        (isinstance(n, ast.Constant) and n.value is None) or (isinstance(n, ast.Attribute) and n.attr == "newaxis")
-        for n in ast.walk(node.slice)
-    )
+    spread = isinstance(node, ast.Subscript) and any(new_axis(n) for n in ast.walk(node.slice))
     return is_lengths(node) and (spread or word.lower().endswith("s"))

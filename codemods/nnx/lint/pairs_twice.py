@@ -13,7 +13,8 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.syntax import is_none
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 
 _ENERGY = pattern(r"energy|potential|lennard|coulomb|hamiltonian", re.I)
@@ -85,8 +86,8 @@ def _axes(node: ast.expr) -> str:
     """Say whether an array has a new axis behind its first one, or in front of it."""
     if not isinstance(node, ast.Subscript):
         return ""
-    index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    new = [isinstance(one, ast.Constant) and one.value is None for one in index]
+    index = elements(node.slice)
+    new = [is_none(one) for one in index]
     if new[:1] == [True]:
         return "row"
     return "column" if len(new) > 1 and isinstance(index[0], ast.Slice) and new[1] else ""

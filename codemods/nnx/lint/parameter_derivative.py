@@ -128,7 +128,7 @@ def _named(context: Context, event: CallEvent, name: str) -> Iterator[tuple[str,
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return
     target = parent.targets[0].id
-    if sum(isinstance(n.ctx, ast.Store) for n in context.bodies.names(scope).get(target, ())) != 1:
+    if len(context.bodies.stores(scope, target)) != 1:
         return
     if name != "jax.value_and_grad":
         yield target, event.node, None

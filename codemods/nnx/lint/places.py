@@ -79,9 +79,14 @@ def differentiated_calls(context: Context) -> Iterator[tuple[CallEvent, str]]:
 def scopes(context: Context) -> Iterator[Scope]:
     """Yield the bodies of the modules asked about, and of their functions."""
     for module in context.asked.modules:
-        yield module.scope
-        for function in module.functions:
-            yield function.scope
+        yield from own_scopes(module)
+
+
+def own_scopes(module: ModuleFacts) -> Iterator[Scope]:
+    """Yield the body of a module, and those of its functions."""
+    yield module.scope
+    for function in module.functions:
+        yield function.scope
 
 
 def each(context: Context, *kinds: type[Node]) -> Iterator[tuple[Scope, Node]]:
@@ -180,6 +185,14 @@ def passed(caller: CallEvent, param: Param) -> Value | None:
     return caller.value.argument(position(param), param.name)
 
 
+def target_of(event: CallEvent) -> ast.expr | None:
+    """Return what alone gets a call's result by an assignment; None if that is used in another way."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
+        return None
+    return statement.targets[0]
+
+
 def taken(event: CallEvent, place: int) -> ast.expr | None:
     """Return what gets a part of a call's result, such as a variable.
 
@@ -197,9 +210,7 @@ def taken(event: CallEvent, place: int) -> ast.expr | None:
     if isinstance(value, ast.Subscript) and value.value is event.node:
         index = constant(value.slice)
         return event.node if isinstance(index, int) and index >= 0 and index != place else None
-    if not isinstance(statement, ast.Assign) or value is not event.node or len(statement.targets) != 1:
-        return None
-    target = statement.targets[0]
+    target = target_of(event)
     if not isinstance(target, ast.Tuple) or place >= len(target.elts):
         return None
     if any(isinstance(one, ast.Starred) for one in target.elts[: place + 1]):

@@ -1,43 +1,21 @@
-"""What a function differentiates, and what its expressions are made of; shared by the rules on losses of policies."""
+"""What a function differentiates, and what is done with its gradients; shared by the rules on losses of policies."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
-from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import passed
 from codemods.nnx.lint.syntax import constant, inside, keyword, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Param, Unknown, Value
+from codemods.nnx.values import Call, Param, Value
 
 _CALLING = frozenset({"apply", "apply_fn"})
 # where only a part of the parameters is trained
 _PARTS = pattern(rb"PathContains|DiffState|multi_transform|optax\.masked|set_to_zero")
 _DEPTH = 6
-
-
-def factors(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield what is multiplied, without signs."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        yield from factors(node.operand)
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from factors(node.left)
-        yield from factors(node.right)
-    else:
-        yield node
-
-
-def made_by(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
-    """Return the expression that a variable is the name of."""
-    value = scope.module.values.get(node)
-    made = value.node if isinstance(value, Call | Unknown) else None
-    if isinstance(made, ast.expr):
-        return made if made is not node else None
-    return bound_once(context, scope, node) if isinstance(node, ast.Name) else None  # a part: `x[:, 0]`
 
 
 def model_call(context: Context, node: ast.Call, scope: Scope) -> bool:

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import in_test, shown
-from codemods.nnx.lint.policy_losses import made_by, turned_by_callers
+from codemods.nnx.lint.policy_losses import turned_by_callers
 from codemods.nnx.lint.syntax import constant, entry_word, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -84,7 +86,7 @@ def _reduced(context: Context, scope: Scope, node: ast.expr | None, depth: int =
         return _reduced(context, scope, made_by(context, node, scope), depth + 1)
     if not isinstance(node, ast.Call) or last_word(node.func) not in _REDUCING:
         return None
-    given = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
+    given = array_of(node)
     if isinstance(given, ast.Name):
         given = made_by(context, given, scope)
     if given is not None and _surrogate(context, scope, given):
@@ -147,8 +149,7 @@ def _log_probability(context: Context, scope: Scope, node: ast.expr, depth: int 
 
 def _of_density(context: Context, scope: Scope, node: ast.Call) -> bool:
     """Say whether a call sums the logarithms of the densities of the parts of an action."""
-    method = isinstance(node.func, ast.Attribute) and not (node.args and last_word(node.func.value) in {"jnp", "np"})
-    summed = node.func.value if method and isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None
+    summed = array_of(node)
     if isinstance(summed, ast.Name):
         summed = made_by(context, summed, scope)
     if isinstance(summed, ast.Call):

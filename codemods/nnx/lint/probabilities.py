@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
+from codemods.nnx.lint.arithmetic import complement
 from codemods.nnx.lint.around import around
-from codemods.nnx.lint.policy_losses import made_by
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 
@@ -49,9 +50,8 @@ def share_of(context: Context, node: ast.expr, scope: Scope, depth: int = 0) -> 
     if isinstance(number, int | float) and not isinstance(number, bool):
         return Share(float(number), False) if 0 < number < 1 else None
     if isinstance(node, ast.BinOp):
-        if not isinstance(node.op, ast.Sub) or constant(node.left) not in (1, 1.0):
-            return None
-        rest = share_of(context, node.right, scope, depth + 1)
+        other = complement(node)
+        rest = share_of(context, other, scope, depth + 1) if other is not None else None
         return rest.other() if rest is not None else None
     if isinstance(node, ast.Name):
         return _variable(context, node, scope, depth)
@@ -67,7 +67,7 @@ def share_of(context: Context, node: ast.expr, scope: Scope, depth: int = 0) -> 
 
 
 def _variable(context: Context, node: ast.Name, scope: Scope, depth: int) -> Share | None:
-    stores = [n for n in context.bodies.names(scope).get(node.id, ()) if not isinstance(n.ctx, ast.Load)]
+    stores = context.bodies.stores(scope, node.id)
     if len(stores) > 1 or (stores and is_param(node, scope)):
         return None
     if not stores:

@@ -10,9 +10,8 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import constant, keyword, several
+from codemods.nnx.lint.syntax import constant, is_none, keyword, several
 from codemods.nnx.lint.traced import function_of, has_rule
-from codemods.nnx.lint.untraced import is_none
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Star, Value
@@ -78,7 +77,7 @@ class Reach:
             if inner.name in apart:
                 continue
             own = set(inner.params)
-            given = {name for event in events for name in _carried(context, event.node, inner, names)}
+            given = {name for event in events for name in _carried(event.node, inner, names)}
             yield from self._reached(inner, frozenset((names - own) | given), depth + 1)
         for event in events:
             if not mentions(event.node, names) or _stopped(context, event, function):
@@ -294,7 +293,7 @@ def _renewed(function: FunctionFacts, node: ast.expr) -> bool:
     )
 
 
-def _carried(context: Context, node: ast.Call, inner: FunctionFacts, names: set[str]) -> set[str]:
+def _carried(node: ast.Call, inner: FunctionFacts, names: set[str]) -> set[str]:
     """Return the parameters that a loop fills with what depends on some names, of a function it is given."""
     params = list(inner.params)
     places = [i for i, a in enumerate(node.args) if a is inner.node or getattr(a, "id", "") == inner.name]

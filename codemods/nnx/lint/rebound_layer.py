@@ -73,8 +73,7 @@ def _layer(context: Context, node: ast.expr, scope: Scope) -> bool:
 def _read_behind(context: Context, loop: ast.For, name: str, scope: Scope) -> bool:
     """Say whether a variable is read behind a loop."""
     end = loop.end_lineno or loop.lineno
-    names = context.bodies.names(scope).get(name, ())
-    return any(isinstance(n.ctx, ast.Load) and n.lineno > end for n in names)
+    return any(n.lineno > end for n in context.bodies.reads(scope, name))
 
 
 def _read_later(loop: ast.For, assigned: ast.Assign, name: str) -> bool:

@@ -11,7 +11,7 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.lint.field_options import static
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Attr, Call, Ref
 
@@ -96,7 +96,9 @@ class Records:
                     if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
                         continue
                     name, made = statement.target.id, statement.value
-                    if not (isinstance(made, ast.Call) and static(made)) and (not kept or name in kept):
+                    if isinstance(made, ast.Call) and static(made):
+                        found.pop(name, None)  # whatever it is in a base class
+                    elif not kept or name in kept:
                         found[name] = statement.annotation
         return found
 
@@ -138,6 +140,6 @@ def is_array(note: ast.expr) -> bool:
     if isinstance(note, ast.Constant) and isinstance(note.value, str):
         return re.fullmatch(r"(\w+\.)*(Array|ndarray)", note.value) is not None
     if isinstance(note, ast.Subscript):
-        parts = note.slice.elts if isinstance(note.slice, ast.Tuple) else [note.slice]
+        parts = elements(note.slice)
         return last_word(note.value) in _TYPED and bool(parts) and is_array(parts[0])
     return isinstance(note, ast.Name | ast.Attribute) and last_word(note) in _ARRAYS

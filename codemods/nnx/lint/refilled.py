@@ -10,13 +10,14 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.filled_in_place import filled
-from codemods.nnx.lint.keeping import kept_in
+from codemods.nnx.lint.keeping import kept_in, parts
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.object_calls import calls_on_objects, given_to_objects, methods_of_objects
-from codemods.nnx.lint.places import foreign, in_test, passed, received
-from codemods.nnx.lint.syntax import constant, inside, root_of
+from codemods.nnx.lint.places import callers_of, foreign, in_test, passed, position, received
+from codemods.nnx.lint.syntax import constant, innermost_loop, inside, keyword, root_of
 from codemods.nnx.values import Attr, Call, Changed, Const, Each, Item, Param, Ref, Sequence, Unknown, Value
 
 _COPYING = frozenset({"copy", "may_alias", "dtype"})  # what may say that it is a copy
@@ -166,13 +167,61 @@ def _kept(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.A
         yield event, loop
         return
     function = event.scope.function
-    if function is None or function.decorators or function.generator or len(function.returns) != 1:
+    if function is not None and function.generator and not function.decorators:
+        loop = _gathered(context, event, function)
+        if loop is not None:
+            yield event, loop
+        return
+    if function is None or function.decorators or len(function.returns) != 1:
         return
     if function.returns[0] is event.value:
         for caller in (*context.flow.sites.callers(function), *calls_on_objects(context, function)):
-            around = kept_in(context, caller) if not in_test(caller.scope) else None
-            if around is not None:
-                yield caller, around
+            loop = kept_in(context, caller) if not in_test(caller.scope) else None
+            if loop is not None:
+                yield caller, loop
+
+
+def _gathered(context: Context, event: CallEvent, function: FunctionFacts) -> ast.AST | None:
+    """Return the loop in which a generator yields what a call gives, if a program gathers what it yields."""
+    loop, yielded = innermost_loop(event), getattr(event.statement, "value", None)
+    if loop is None or not isinstance(yielded, ast.Yield) or yielded.value is None:
+        return None
+    if not any(part is event.node for part in parts(yielded.value)):
+        return None
+    return loop if any(_gathers(context, one) for one in callers_of(context, function)) else None
+
+
+def _gathers(context: Context, call: CallEvent) -> bool:
+    """Say whether a program keeps all, or some, of what a generator gives: in a list, or in a queue ahead."""
+    outer = around(context, call.scope).get(call.node)
+    if isinstance(outer, ast.For):
+        return outer.iter is call.node and _appended(outer)
+    if not isinstance(outer, ast.Call):
+        return False
+    if isinstance(outer.func, ast.Name) and outer.func.id in {"list", "tuple"}:
+        return outer.args == [call.node]
+    made = call.scope.module.values.get(outer)
+    if not isinstance(made, Call) or made.starred:
+        return False
+    for callee in context.flow.calls.reached(context.flow.here(made, call.scope)):
+        names = {p.name for p in callee.function.params.values() if made.argument(position(p), p.name) is call.value}
+        loops = (node for node in context.bodies.nodes(callee.function.scope) if isinstance(node, ast.For))
+        if any(isinstance(one.iter, ast.Name) and one.iter.id in names and _appended(one) for one in loops):
+            return True
+    return False
+
+
+def _appended(loop: ast.For) -> bool:
+    """Say whether a loop appends what it goes over."""
+    name = loop.target.id if isinstance(loop.target, ast.Name) else ""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "append"
+        and any(isinstance(part, ast.Name) and part.id == name for part in node.args)
+        for one in loop.body
+        for node in ast.walk(one)
+    )
 
 
 def _refilled(context: Context, event: CallEvent, view: _View, at: CallEvent, loop: ast.AST) -> bool:
@@ -196,7 +245,7 @@ def _refilled(context: Context, event: CallEvent, view: _View, at: CallEvent, lo
 
 def _argument(call: CallEvent, param: Param) -> ast.expr | None:
     place = list(param.function.params).index(param.name) - received(param.function)
-    named = next((k.value for k in call.node.keywords if k.arg == param.name), None)
+    named = keyword(call.node, param.name)
     return named or (call.node.args[place] if 0 <= place < len(call.node.args) else None)
 
 

@@ -140,7 +140,7 @@ def _several(context: Context, index: Value, scope: Scope) -> bool:
     found = False
     for one in items:
         if isinstance(one, Const) or (isinstance(one, Unknown) and isinstance(one.node, ast.Slice)):
-            if isinstance(one, Const) and one.value is None:
+            if one == Const(None):
                 return False
             continue
         if is_number(context, context.flow.here(one, scope)):

@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, constant, names_in
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
 
@@ -174,7 +174,7 @@ def _shifted(event: CallEvent) -> bool:
 def _cut(node: ast.Subscript | ast.Call) -> ast.expr | None:
     """Return what ``x[1:]`` or ``lax.slice(x, ...)`` takes rows of."""
     if isinstance(node, ast.Subscript):
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = elements(node.slice)
         return node.value if any(isinstance(one, ast.Slice) and one.lower is not None for one in parts) else None
     return node.args[0] if last_word(node.func) in _SLICING and node.args else None
 

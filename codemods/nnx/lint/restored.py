@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, in_test, taken
 from codemods.nnx.lint.syntax import names_in
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Attr, Const
 
 _FUNCTIONS = frozenset(
@@ -158,7 +158,7 @@ def _only_returned(context: Context, scope: Scope, statement: ast.stmt, name: st
     for node in nodes:
         value = getattr(node, "value", None)
         if isinstance(node, ast.Return):
-            parts = value.elts if isinstance(value, ast.Tuple) else [value]
+            parts = elements(value)
             if last in parts:
                 return parts.index(last) if isinstance(value, ast.Tuple) else -1
             if _merged(context, value, last):
@@ -303,10 +303,10 @@ def _used(context: Context, event: CallEvent, name: str) -> bool:
         return True
     if scope.function is not None or not name.strip("_"):
         return False
-    return event.scope.module.source.package or name.isupper() or _exported(event, name)
+    return event.scope.module.source.package or name.isupper() or _exported(event)
 
 
-def _exported(event: CallEvent, name: str) -> bool:
+def _exported(event: CallEvent) -> bool:
     """Say whether another file may read a variable of a module."""
     return (
         not any(

@@ -12,10 +12,11 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS, last
-from codemods.nnx.lint.orbax_calls import manager_saves
+from codemods.nnx.lint.orbax_calls import checkpointer_calls, manager_saves
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.thrown_state import thrown_away
 from codemods.nnx.lint.whole_gradient import PARAM
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Sequence, Value
 
@@ -55,12 +56,15 @@ def _check(context: Context) -> Iterator[Finding]:
 def _alone(context: Context) -> Iterator[Finding]:
     """Yield the states that are saved without that of their optimizer."""
     modules = context.project.modules
-    if not all(any(word in m.source.data for m in modules) for word in (b"latest_step", b"Optimizer(", b".restore(")):
+    if not all(any(word in m.source.data for m in modules) for word in (b"Optimizer(", b".restore(", b".save(")):
         return
     if any(m.source.matches(_ELSEWHERE) for m in modules) or _keeps_optimizers(context):
         return
+    counted = any(b"latest_step" in m.source.data for m in modules)
+    managed = [event for event, _ in manager_saves(context)] if counted else []
+    saves = managed or [event for event, _, _ in checkpointer_calls(context, "save")]
     found: list[Call] = []
-    for event, _ in manager_saves(context):
+    for event in saves:
         if in_test(event.scope):
             continue
         for value in event.value.given[1:]:
@@ -68,7 +72,9 @@ def _alone(context: Context) -> Iterator[Finding]:
             if held is None:
                 return
             found += held
-    if not found or not _remembers(context) or not any(_goes_on(context, event) for event in _in_loops(context)):
+    if not found or not _remembers(context):
+        return
+    if not any(_goes_on(context, e) and (managed or _loads(context, e)) for e in _in_loops(context)):
         return
     for call in dict.fromkeys(found):
         home = context.bodies.home(call.node)
@@ -158,6 +164,20 @@ def _in_loops(context: Context) -> Iterator[CallEvent]:
             yield from (event for event in module.calls if any(_counts_on(loop) for loop in event.loops))
 
 
+def _loads(context: Context, event: CallEvent) -> bool:
+    """Say whether the function of a call restores a checkpoint before it, itself or by a function of the project."""
+    for other in context.bodies.calls.get(event.scope, ()):
+        if other.node.lineno >= event.node.lineno:
+            continue
+        if last_word(other.node.func) == "restore":
+            return True
+        for callee, _ in context.flow.calls.invoked(context.flow.here(other.value, other.scope)):
+            inner = context.bodies.calls.get(callee.function.scope, ())
+            if any(last_word(one.node.func) == "restore" for one in inner):
+                return True
+    return False
+
+
 def _counts_on(loop: ast.AST) -> bool:
     """Say whether a loop is ``for step in range(start, steps)``."""
     asked = loop.iter if isinstance(loop, ast.For) else None
@@ -212,9 +232,9 @@ RULE = lint_rule(
     "training goes on from checkpoints of the model alone, with a new optimizer",
     why="""\
 An optimizer has a state of its own: the averages of Adam and the count by which a schedule goes. Training that goes on
-from `latest_step()` with a model that was restored, and with an optimizer that was not, begins a warm-up again and
-forgets the averages; the loss jumps. The rule speaks where nothing in the project takes the state of an optimizer,
-and where the one that was loaded beside the step is left for a new one.
+from `latest_step()`, or from the step of a checkpoint, with a model that was restored, and with an optimizer that was
+not, begins a warm-up again and forgets the averages; the loss jumps. The rule speaks where nothing in the project takes
+the state of an optimizer, and where the one that was loaded beside the step is left for a new one.
 """,
     source="Orbax guide of checkpoints of NNX; measured: the optimizer counts from 0 after the restart",
     check=_check,

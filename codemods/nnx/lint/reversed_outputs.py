@@ -15,6 +15,7 @@ from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Item
 
+_LAYERS = frozenset({"flax.linen.RNN", "flax.nnx.RNN"})
 _JOINING = frozenset({"jax.numpy.concatenate", "jax.numpy.concat"})
 # what takes one place of a sequence, or all of them together: then their order says nothing
 _SUMMARY = pattern(
@@ -39,7 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 "the outputs of the layer that reads backwards come in its own order: the first stands beside the last",
-                "make it with nnx.RNN(..., reverse=True, keep_order=True), or take nnx.Bidirectional",
+                "make it with RNN(..., reverse=True, keep_order=True), or take Bidirectional",
             )
 
 
@@ -53,7 +54,7 @@ def _direction(context: Context, event: CallEvent, node: ast.expr) -> str:
         return ""
     found: set[str] = set()
     for made in context.sources.originals(context.flow.here(value.callee, event.scope)):
-        if not isinstance(made.value, Call) or context.flow.calls.callee_name(made) != "flax.nnx.RNN":
+        if not isinstance(made.value, Call) or context.flow.calls.callee_name(made) not in _LAYERS:
             return ""
         backward, kept = (_set(value, made.value, option) for option in ("reverse", "keep_order"))
         if made.value.starred or None in {backward, kept} or (backward and kept):

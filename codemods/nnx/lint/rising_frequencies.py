@@ -63,7 +63,7 @@ def _multiplies(context: Context, node: ast.expr, scope: Scope) -> bool:
         return isinstance(parent.op, ast.Mult) and _in_wave(context, parent, scope)
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return False
-    uses = [n for n in context.bodies.names(scope).get(parent.targets[0].id, ()) if isinstance(n.ctx, ast.Load)]
+    uses = context.bodies.reads(scope, parent.targets[0].id)
     places = []
     for name in uses:
         inner: ast.AST = name

@@ -15,9 +15,9 @@ from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, kinds_of
+from codemods.nnx.lint.syntax import is_none
 from codemods.nnx.lint.traced import COMPILED, function_of
 from codemods.nnx.lint.unread import given_names, unread
-from codemods.nnx.lint.untraced import is_none
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value

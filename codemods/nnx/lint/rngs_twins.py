@@ -30,7 +30,7 @@ def _check(context: Context) -> Iterator[Finding]:
     seen: dict[tuple[Scope, str], list[tuple[CallEvent, CallEvent]]] = {}
     for event, name in foreign(context, "Rngs"):
         layer = layers.get(event.node)
-        if name != "flax.nnx.Rngs" or layer is None or not _steady(context, event) or in_test(event.scope):
+        if name != "flax.nnx.Rngs" or layer is None or not _steady(event) or in_test(event.scope):
             continue
         if not _layer(context, layer) or _constant(context, layer):
             continue
@@ -69,7 +69,7 @@ def _named_in_loop(context: Context) -> Iterator[Finding]:
     """Yield the streams that every round of a loop makes of one seed, and gives one layer that the loop collects."""
     for event, name in foreign(context, "Rngs"):
         statement = event.statement
-        if name != "flax.nnx.Rngs" or not event.loops or not _steady(context, event) or in_test(event.scope):
+        if name != "flax.nnx.Rngs" or not event.loops or not _steady(event) or in_test(event.scope):
             continue
         if not isinstance(statement, ast.Assign) or statement.value is not event.node:
             continue
@@ -138,7 +138,7 @@ def _constant(context: Context, layer: CallEvent) -> bool:
     return any(isinstance(name, str) and name.startswith("flax.nnx.") and name.endswith("Norm") for name in names)
 
 
-def _steady(context: Context, event: CallEvent) -> bool:
+def _steady(event: CallEvent) -> bool:
     """Say whether the seeds are the same in all rounds of the loops: literals, arguments and fields of these."""
     values = list(event.value.given)
     return bool(values) and not event.value.starred and all(_fixed(event, value) for value in values)

@@ -10,13 +10,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.arithmetic import complement
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import at
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, in_test, written
-from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Value
@@ -27,7 +27,6 @@ _OF_ONE = frozenset({"arctanh", "atanh", "logit", "erfinv", "erf_inv", "ndtri"})
 _HOMES = ("jax.numpy.", "jax.lax.", "jax.scipy.special.")
 _DOUBLE = pattern(rb"x64|float64")
 _SMALL = pattern(rb"\de-?0*(?:-8|-9|-[1-9]\d)\b|\.0000000|finfo", re.I)
-_DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -76,8 +75,9 @@ def _rests(node: ast.expr, context: Context, scope: Scope) -> Iterator[ast.expr]
     """Yield the ``p`` of ``1 - p``, also where it divides."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         node = written(context, node.right, scope)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and constant(node.left) == 1:
-        yield _root(written(context, node.right, scope))
+    rest = complement(node)
+    if rest is not None:
+        yield _root(written(context, rest, scope))
 
 
 def _root(node: ast.expr) -> ast.expr:

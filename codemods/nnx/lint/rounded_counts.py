@@ -12,7 +12,7 @@ from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.rounded_entries import rounded_entries
 from codemods.nnx.lint.syntax import argument, constant, other_term
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Call
 
 # the loops: which argument of the body is the carry, and place and name of the first one
@@ -69,11 +69,12 @@ def _carried(context: Context, body: Body) -> Iterator[tuple[Scope, ast.expr, in
     carry = (body.free or [])[place : place + 1]
     init = argument(body.event.node, position, name)
     scope = body.function.scope
-    if not carry or init is None or not isinstance(body.function.node, ast.FunctionDef):
+    if not carry or init is None or not isinstance(body.function.node, ast.FunctionDef | ast.Lambda):
         return
     init = _made(context, init, body.event.scope)
     firsts = {carry[0]: init} if not isinstance(init, ast.Tuple) else {}
-    for statement in body.function.node.body if isinstance(init, ast.Tuple) else ():
+    statements = [] if isinstance(body.function.node, ast.Lambda) else body.function.node.body
+    for statement in statements if isinstance(init, ast.Tuple) else ():
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
             target = statement.targets[0]
             if statement.value.id == carry[0] and isinstance(target, ast.Tuple) and isinstance(init, ast.Tuple):
@@ -83,7 +84,8 @@ def _carried(context: Context, body: Body) -> Iterator[tuple[Scope, ast.expr, in
         first = _made(context, first, body.event.scope)
         exact = _half(first)
         upper = argument(body.event.node, 1, "upper") if place else argument(body.event.node, 3, "length")
-        if exact and not _few(upper, exact) and any(_counts(node, variable) for node in context.bodies.nodes(scope)):
+        nodes = context.bodies.nodes(scope) if exact and not _few(upper, exact) else ()
+        if any(_counts(node, variable, body.function) for node in nodes):
             yield body.event.scope, first, exact
 
 
@@ -123,7 +125,7 @@ def _through_calls(
 def _bound(node: ast.Assign) -> set[str]:
     """Return the variables that an assignment binds, alone or as parts of a tuple."""
     target = node.targets[0]
-    return {last_word(one) for one in (target.elts if isinstance(target, ast.Tuple) else [target])}
+    return {last_word(one) for one in elements(target)}
 
 
 def _counted(function: FunctionFacts, given: str, first: ast.expr) -> Iterator[ast.expr]:
@@ -135,7 +137,7 @@ def _counted(function: FunctionFacts, given: str, first: ast.expr) -> Iterator[a
         first: the expression that begins them.
     """
     returned = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return) and n.value is not None]
-    parts = [part for one in returned for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
+    parts = [part for one in returned for part in elements(one)]
     if not isinstance(first, ast.Dict):
         added = [other_term(part, given) for part in parts]
         if any(one is not None and _things(_spelled(function, one)) for one in added):
@@ -200,12 +202,21 @@ def _number(value: ast.expr) -> bool:
     return type(constant(value)) in (int, float)
 
 
-def _counts(node: ast.AST, variable: str) -> bool:
-    """Say whether a number of things is added to a variable."""
+def _counts(node: ast.AST, variable: str, function: FunctionFacts | None = None) -> bool:
+    """Say whether a number of things is added to a variable, in a function also one for what is true."""
     if isinstance(node, ast.AugAssign):
-        return isinstance(node.op, ast.Add) and _is(node.target, variable) and _things(node.value)
-    added = other_term(node, variable)
-    return added is not None and _things(added)
+        added = node.value if isinstance(node.op, ast.Add) and _is(node.target, variable) else None
+    else:
+        added = other_term(node, variable)
+    return added is not None and (_things(added) or (function is not None and _of_truth(added, function)))
+
+
+def _of_truth(node: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether an expression is one where something is true, and else zero: ``(a < b).astype(kind)``."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "astype":
+        return False
+    asked = _spelled(function, node.func.value)
+    return isinstance(asked, ast.Compare) or (isinstance(asked, ast.Call) and last_word(asked.func) == "bernoulli")
 
 
 def _is(node: ast.expr, variable: str) -> bool:
@@ -219,7 +230,8 @@ def _things(node: ast.expr) -> bool:
             return _things(node.func.value)
         if node.func.attr in _TOTALS:  # of what is true, as in jnp.sum(guesses == labels) or (guesses == labels).sum()
             return any(isinstance(one, ast.Compare) for one in (node.func.value, *node.args[:1]))
-    number = constant(node)
+    one = isinstance(node, ast.Call) and len(node.args) == 1 and last_word(node.func) in _EXACT  # jnp.bfloat16(1)
+    number = constant(node.args[0] if one and isinstance(node, ast.Call) else node)
     if isinstance(number, int | float) and not isinstance(number, bool):
         return number >= 1 and float(number).is_integer()
     if isinstance(node, ast.Subscript):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.places import each, in_test
@@ -83,16 +84,16 @@ def _divisions(loop: ast.For, inner: list[ast.For]) -> Iterator[ast.BinOp]:
 def _sum(node: ast.expr) -> str:
     """Return the variable in ``total``, ``float(total)`` or ``total.item()``."""
     while isinstance(node, ast.Call) and last_word(node.func) in _NUMBER:
-        held = node.func.value if isinstance(node.func, ast.Attribute) and not node.args else None
-        if not node.args and held is None:
+        held = array_of(node)
+        if held is None:
             return ""
-        node = node.args[0] if node.args else held or node
+        node = held
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _runs_on(context: Context, scope: Scope, loop: ast.For, name: str) -> bool:
     """Say whether a sum begins as nought before a loop, which only adds to it."""
-    stores = [n for n in context.bodies.names(scope).get(name, ()) if not isinstance(n.ctx, ast.Load)]
+    stores = context.bodies.stores(scope, name)
     within = [n for n in stores if inside(n, loop)]
     begun = [n for n in stores if n not in within and n.lineno < loop.lineno]
     if not begun or len(begun) + len(within) != len(stores) or name in scope.globals:

@@ -167,7 +167,7 @@ def _repeated(context: Context, function: FunctionFacts, depth: int) -> bool:
             continue
         caller = event.scope.function
         if caller is not None and (SAME.search(caller.name) or (_ONCE.search(caller.name) and depth)):
-            if not _SCRIPT.fullmatch(caller.name) or not _trains(context, event):
+            if not _SCRIPT.fullmatch(caller.name) or not _trains(event):
                 continue
         if any(isinstance(loop, ast.For | ast.While | ast.comprehension) for loop in event.loops):
             return True
@@ -180,7 +180,7 @@ def _repeated(context: Context, function: FunctionFacts, depth: int) -> bool:
     return False
 
 
-def _trains(context: Context, event: CallEvent) -> bool:
+def _trains(event: CallEvent) -> bool:
     """Say whether a loop of a script goes on from what its last round gave, as a training does."""
     loops = {loop for loop in event.loops if isinstance(loop, ast.For | ast.While)}
     values = list(event.value.given)

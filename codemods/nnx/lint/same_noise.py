@@ -17,7 +17,7 @@ from codemods.nnx.lint.places import in_test, stands_in
 from codemods.nnx.lint.refolded import refolded
 from codemods.nnx.lint.reseeded import reseeded_alike
 from codemods.nnx.lint.same_seed import SEEDS
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import inside, keyword, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
@@ -72,7 +72,7 @@ def _of_losses(context: Context) -> Iterator[tuple[Use, str]]:
 def _of_linen(context: Context) -> Iterator[tuple[Scope, Use]]:
     """Yield the keys that ``apply`` of Linen gets for dropout and the like."""
     for event in context.bodies.named("apply"):
-        given = next((k.value for k in event.node.keywords if k.arg == "rngs"), None)
+        given = keyword(event.node, "rngs")
         for node in given.values if isinstance(given, ast.Dict) else ():
             key = event.scope.module.values.get(node)
             if isinstance(key, Free):

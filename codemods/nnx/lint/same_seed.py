@@ -20,9 +20,9 @@ from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.moved_alike import moved_alike
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.syntax import argument, constant, is_none, new_axis
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Unknown, Value
 
@@ -44,46 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for root in context.traced.roots:
         if root.transform in BATCHING and not in_test(root.scope):
             mapped[root.function] = root
-            param = _shared(context, root)
-            if param is not None:
-                yield finding(
-                    RULE.code,
-                    root.scope,
-                    option(root, "in_axes", 1) or root.node,
-                    f"`{param}` of {shown(root.function)} is the same for all members, so that all are equal",
-                    _HELP if root.transform.startswith("flax.") else _KEY_HELP,
-                )
-            alike = _same_for_rows(context, root) if param is None else None
-            if alike is not None:
-                yield finding(
-                    RULE.code,
-                    root.scope,
-                    option(root, "in_axes", 1) or root.node,
-                    f"all rows draw with the key `{alike}`, and nothing else tells them apart: their results are equal",
-                    _KEY_HELP,
-                )
-                continue
-            taken = _captured_key(context, root) or _only_key(context, root)
-            if taken is not None:
-                yield finding(
-                    RULE.code,
-                    root.scope,
-                    root.node,
-                    f"the key `{taken}` is taken from outside, so that all members draw the same numbers",
-                    _KEY_HELP,
-                )
-                continue
-            lonely = not (_within(context, root) or _mapped_by_another(context, root))
-            drawn = _equal_draws(context, root) if param is None and lonely else None
-            if drawn is not None:
-                yield finding(
-                    RULE.code,
-                    root.scope,
-                    option(root, "in_axes", 1) or root.node,
-                    f"the {drawn[1]} `{drawn[0]}` of {shown(root.function)} is the same for all members, "
-                    "so that all draw the same numbers",
-                    _KEY_HELP if drawn[1] == "key" else _HELP,
-                )
+            yield from _of_members(context, root)
     for scope, node, name in cloned_members(context):
         yield finding(
             RULE.code,
@@ -96,6 +57,39 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _twins(context)
     yield from _split_inside(context)
     yield from _never_split(context)
+    yield from _made_inside(context, mapped)
+
+
+def _of_members(context: Context, root: Root) -> Iterator[Finding]:
+    """Yield what makes all members of a mapped function draw the same numbers."""
+    axes = option(root, "in_axes", 1) or root.node
+    param = _shared(context, root)
+    if param is not None:
+        words = f"`{param}` of {shown(root.function)} is the same for all members, so that all are equal"
+        yield finding(RULE.code, root.scope, axes, words, _HELP if root.transform.startswith("flax.") else _KEY_HELP)
+    alike = _same_for_rows(context, root) if param is None else None
+    if alike is not None:
+        words = f"all rows draw with the key `{alike}`, and nothing else tells them apart: their results are equal"
+        yield finding(RULE.code, root.scope, axes, words, _KEY_HELP)
+        return
+    taken = _captured_key(context, root) or _only_key(context, root)
+    if taken is not None:
+        words = f"the key `{taken}` is taken from outside, so that all members draw the same numbers"
+        yield finding(RULE.code, root.scope, root.node, words, _KEY_HELP)
+        return
+    lonely = not (_within(context, root) or _mapped_by_another(context, root))
+    drawn = _equal_draws(context, root) if param is None and lonely else None
+    if drawn is not None:
+        name, kind = drawn
+        words = (
+            f"the {kind} `{name}` of {shown(root.function)} is the same for all members, "
+            "so that all draw the same numbers"
+        )
+        yield finding(RULE.code, root.scope, axes, words, _KEY_HELP if kind == "key" else _HELP)
+
+
+def _made_inside(context: Context, mapped: dict[FunctionFacts, Root]) -> Iterator[Finding]:
+    """Yield the streams and keys that a mapped function makes of the same seed for all members."""
     for event, name in foreign(context, "Rngs", "key", "PRNGKey") if mapped else ():
         function = event.scope.function
         given = event.value.given
@@ -157,7 +151,7 @@ def _never_split(context: Context) -> Iterator[Finding]:
         function = root.function
         if root.transform != "flax.nnx.vmap" or in_test(root.scope) or root.bound or root.partial:
             continue
-        if any(_splits(context, value) for value in function.decorators):
+        if any(_splits(value) for value in function.decorators):
             continue
         axes = option(root, "in_axes", 1)
         parts = list(axes.elts) if isinstance(axes, ast.Tuple | ast.List) else [axes] * len(function.params)
@@ -261,7 +255,7 @@ def _captured_key(context: Context, root: Root) -> str | None:
     """Return the name of a key of an outer scope that a mapped function draws with, in the shape of what is mapped."""
     function = root.function
     mapped = {name for name in function.params if name not in root.static}
-    if root.bound or root.partial or any(_splits(context, value) for value in function.decorators):
+    if root.bound or root.partial or any(_splits(value) for value in function.decorators):
         return None
     for event in context.bodies.calls.get(function.scope, ()):
         for position, value in enumerate(event.value.args):
@@ -315,7 +309,7 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
     function = root.function
     if function.vararg or option(root, "axis_name") is not None:
         return None
-    if any(_splits(context, value) for value in function.decorators) or _within(context, root):
+    if any(_splits(value) for value in function.decorators) or _within(context, root):
         return None
     if _mapped_by_another(context, root):
         return None
@@ -327,7 +321,7 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
     parts: list[ast.expr | None] = [*axes.elts] if isinstance(axes, ast.Tuple | ast.List) else [axes] * len(params)
     if len(parts) != len(params) or not all(part is None or isinstance(part, ast.Constant) for part in parts):
         return None
-    shared = [p for p, a in zip(params, parts, strict=True) if isinstance(a, ast.Constant) and a.value is None]
+    shared = [p for p, a in zip(params, parts, strict=True) if is_none(a)]
     mapped = [p for p in params if p not in shared]
     if not mapped or any(isinstance(a, ast.Constant) and a.value not in {None, 0} for a in parts):
         return None
@@ -565,15 +559,12 @@ def _alike(context: Context, source: Bound, depth: int) -> bool:
 def _one_row(node: ast.expr) -> bool:
     """Say whether an array has one row for certain: ``x[None]``, ``jnp.expand_dims(x, 0)``, ``x.reshape(1, -1)``."""
     if isinstance(node, ast.Subscript):
-        index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-        return (isinstance(index, ast.Constant) and index.value is None) or last_word(index) == "newaxis"
+        return new_axis(first_element(node.slice))
     if not isinstance(node, ast.Call):
         return False
     if last_word(node.func) == "expand_dims":
         return constant(argument(node, 1, "axis")) == 0
-    shape = node.args[0] if node.args else None
-    if isinstance(shape, ast.Tuple) and shape.elts:
-        shape = shape.elts[0]
+    shape = first_element(node.args[0]) if node.args else None
     return last_word(node.func) == "reshape" and isinstance(node.func, ast.Attribute) and constant(shape) == 1
 
 
@@ -601,9 +592,9 @@ def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
     function = root.function
     params = _given(root, axes)
     parts = axes.elts if isinstance(axes, ast.Tuple | ast.List) else [axes] * len(params)
-    if len(parts) != len(params) or any(_splits(context, value) for value in function.decorators):
+    if len(parts) != len(params) or any(_splits(value) for value in function.decorators):
         return None
-    unmapped = [p for p, a in zip(params, parts, strict=True) if isinstance(a, ast.Constant) and a.value is None]
+    unmapped = [p for p, a in zip(params, parts, strict=True) if is_none(a)]
     if len(unmapped) == len(params) and option(root, "axis_size") is None:
         return None
     if alike := moved_alike(context, root, unmapped, [p for p in params if p not in unmapped]):
@@ -643,11 +634,11 @@ def _shared(context: Context, root: Root) -> str | None:
     if axes is None or root.partial:
         return None
     function = root.function
-    if any(_splits(context, value) for value in function.decorators):
+    if any(_splits(value) for value in function.decorators):
         return None
     params = list(function.params.values())[skipped(root) :]
     parts: list[ast.expr] = [axes] * len(params) if not isinstance(axes, ast.Tuple | ast.List) else list(axes.elts)
-    unmapped = [p for p, a in zip(params, parts, strict=False) if isinstance(a, ast.Constant) and a.value is None]
+    unmapped = [p for p, a in zip(params, parts, strict=False) if is_none(a)]
     if not any(re.search("rng|stream|key|seed", p.name) or "Rngs" in _note(p) for p in unmapped):
         return None
     if isinstance(axes, ast.Constant) and option(root, "axis_size") is None:
@@ -696,7 +687,7 @@ def _matters(context: Context, param: Param) -> bool:
     return bool(kinds & {Kind.RNGS, Kind.KEY, Kind.STREAM}) or param.name in {"rngs", "rng", "key", "seed", "keys"}
 
 
-def _splits(context: Context, decorator: Value) -> bool:
+def _splits(decorator: Value) -> bool:
     value = decorator
     while isinstance(value, Call):
         value = value.callee

@@ -13,7 +13,7 @@ from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.broadcast_stack import broadcast_stacks, uncarried_layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import kinds_of, shown
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Call, Param, Sequence, Value
 
 
@@ -71,7 +71,7 @@ def _carry(axes: ast.expr | None, default: int) -> int | None:
     """Return the place of the carry; -1 if there is none, None if the axes cannot be read."""
     if axes is None:
         return default
-    parts = axes.elts if isinstance(axes, ast.Tuple | ast.List) else [axes]
+    parts = elements(axes, lists=True)
     if not all(isinstance(p, ast.Constant | ast.Attribute | ast.Name | ast.Call | ast.UnaryOp) for p in parts):
         return None
     places = [i for i, p in enumerate(parts) if isinstance(p, ast.Attribute | ast.Name) and last_word(p) == "Carry"]

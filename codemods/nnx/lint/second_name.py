@@ -14,6 +14,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
+from codemods.nnx.lint.own_shadow import own_shadows
 from codemods.nnx.lint.places import callers_of, each, foreign, in_test, kinds_of, passed, position, scopes
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside, taken_apart
 from codemods.nnx.nodes import last_word
@@ -35,7 +36,8 @@ from codemods.nnx.values import (
 )
 
 _COPY = pattern(
-    r"(^|_)(target|ema|best|backup|snapshot|old|prev|previous|initial|frozen|teacher|averaged|polyak|copy)(_|$)", re.I
+    r"(^|_)(target|ema|best|backup|snapshot|old|prev|previous|initial|frozen|teacher|averaged|polyak|copy|shadow)(_|$)",
+    re.I,
 )
 
 # what people call models: a cheap test before the value is asked for
@@ -54,6 +56,8 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _keyed(context)
     yield from _shallow(context)
     yield from _adapted(context)
+    for scope, model, name in own_shadows(context, _promises):
+        yield _no_copy(context, name, model, scope)
     promising = _promising(context)
     for scope in promising:
         yield from _at_once(context, scope)
@@ -69,7 +73,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if _optimized(context, target, scope):
                 continue
             value = scope.module.values.get(source)
-            if value is None or _given_only(context, node, source, value, scope):
+            if value is None or _given_only(context, node, value, scope):
                 continue
             if _moves_on(context, node, source, value, scope) or not _model(context, source, scope):
                 continue
@@ -509,7 +513,7 @@ def _model(context: Context, source: ast.expr, scope: Scope) -> bool:
     )
 
 
-def _given_only(context: Context, node: ast.Assign, source: ast.expr, value: Value, scope: Scope) -> bool:
+def _given_only(context: Context, node: ast.Assign, value: Value, scope: Scope) -> bool:
     """Say whether a constructor keeps an argument, and under no other name: what it is is the caller's affair."""
     if not isinstance(value, Param):
         return False

@@ -11,9 +11,9 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.mask_meaning import PADDING, meaning
+from codemods.nnx.lint.origins import made_by, unpacked_once
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -118,28 +118,13 @@ def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     while isinstance(node, ast.Name) and home is not None:
         made = made_by(context, node, home)
         if made is None:
-            made = _unpacked(context, node, home)
+            made = unpacked_once(context, home, node)
         if made is not None:
             return made
         if node.id in home.bindings:
             break
         home = home.parent  # a loss takes its batch from the step around it
     return node
-
-
-def _unpacked(context: Context, node: ast.Name, scope: Scope) -> ast.expr | None:
-    """Return what a variable gets of an assignment of several at once, if that is the only one."""
-    found = [
-        value
-        for statement in context.bodies.nodes(scope)
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple)
-        for target in statement.targets
-        if isinstance(target, ast.Tuple) and len(target.elts) == len(statement.value.elts)
-        for one, value in zip(target.elts, statement.value.elts, strict=True)
-        if isinstance(one, ast.Name) and one.id == node.id
-    ]
-    stores = [n for n in context.bodies.names(scope).get(node.id, ()) if isinstance(n.ctx, ast.Store)]
-    return found[0] if len(found) == len(stores) == 1 else None
 
 
 def _cut(node: ast.expr, lower: bool) -> ast.expr | None:

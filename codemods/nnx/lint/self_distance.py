@@ -9,12 +9,14 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.all_pairs import all_pairs
+from codemods.nnx.lint.arithmetic import squared
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.lint.syntax import constant, keyword, taken_apart
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.syntax import argument, assignments, constant, new_axis
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Call, Unknown
 
 
@@ -86,12 +88,7 @@ def _operand(node: ast.expr, scope: Scope) -> ast.expr:
     if not isinstance(node, ast.Name) or scope.function is None:
         return node
     bound = [n for n in ast.walk(scope.function.node) if isinstance(n, ast.Name) and n.id == node.id and _stored(n)]
-    pairs = (
-        pair
-        for n in ast.walk(scope.function.node)
-        if isinstance(n, ast.Assign) and len(n.targets) == 1
-        for pair in taken_apart(n.targets[0], n.value)
-    )
+    pairs = (pair for n in ast.walk(scope.function.node) for pair in assignments(n))
     return next((made for target, made in pairs if len(bound) == 1 and target is bound[0]), node)
 
 
@@ -121,32 +118,20 @@ def _squared(node: ast.expr | None) -> ast.expr | None:
     """Return what a sum of squares is the sum of."""
     if not isinstance(node, ast.Call) or last_word(node.func) != "sum":
         return None
-    inner: ast.expr | None = node.args[0] if node.args else None
-    method = isinstance(node.func, ast.Attribute) and not isinstance(node.func.value, ast.Name)
-    if method and isinstance(node.func, ast.Attribute):
-        inner = node.func.value
-    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow):
-        return inner.left if isinstance(inner.right, ast.Constant) and inner.right.value == 2 else None
-    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult):
-        return inner.left if ast.dump(inner.left) == ast.dump(inner.right) else None
-    return inner.args[0] if isinstance(inner, ast.Call) and last_word(inner.func) == "square" and inner.args else None
+    return squared(array_of(node))
 
 
 def _spread(node: ast.expr) -> tuple[ast.expr, str] | None:
     """Return what gets another axis by ``x[:, None]`` or the like, and where."""
     if isinstance(node, ast.Call) and last_word(node.func) == "expand_dims" and node.args:
-        axis = node.args[1] if len(node.args) > 1 else keyword(node, "axis")
+        axis = argument(node, 1, "axis")
         return (node.args[0], ast.dump(axis)) if axis is not None else None
     if not isinstance(node, ast.Subscript):
         return None
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    new = [i for i, part in enumerate(parts) if _new(part)]
-    whole = all(_new(p) or (isinstance(p, ast.Slice) and not (p.lower or p.upper)) or _rest(p) for p in parts)
+    parts = elements(node.slice)
+    new = [i for i, part in enumerate(parts) if new_axis(part)]
+    whole = all(new_axis(p) or (isinstance(p, ast.Slice) and not (p.lower or p.upper)) or _rest(p) for p in parts)
     return (node.value, str(new)) if len(new) == 1 and whole else None
-
-
-def _new(node: ast.expr) -> bool:
-    return (isinstance(node, ast.Constant) and node.value is None) or last_word(node) == "newaxis"
 
 
 def _rest(node: ast.expr) -> bool:

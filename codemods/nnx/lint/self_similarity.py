@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.array_calls import whole_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import foreign, formula_of, in_test, written
-from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -111,8 +112,7 @@ def _transposed(one: ast.expr, other: ast.expr) -> bool:
     if isinstance(other, ast.Attribute) and other.attr == "T":
         return ast.unparse(other.value) == ast.unparse(one)
     if isinstance(other, ast.Call) and last_word(other.func) == "transpose":
-        inner = other.func.value if isinstance(other.func, ast.Attribute) and not other.args else None
-        inner = other.args[0] if len(other.args) == 1 else inner
+        inner = whole_of(other)
         return inner is not None and ast.unparse(inner) == ast.unparse(one)
     return False
 

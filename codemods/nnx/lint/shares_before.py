@@ -11,9 +11,9 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.beta_products import SHARE, kept_as
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.policy_losses import made_by
-from codemods.nnx.lint.syntax import argument, constant, entry_word
+from codemods.nnx.lint.syntax import argument, constant, entry_word, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
@@ -60,7 +60,7 @@ def _shifted(node: ast.Call, word: str, before: bool) -> ast.expr | None:
         return given if before and by is not None and constant(by) == -1 else None
     if word == "pad":
         given = argument(node, 0, "array")
-        filled = next((k.value for k in node.keywords if k.arg == "constant_values"), None)
+        filled = keyword(node, "constant_values")
         width = _width(argument(node, 1, "pad_width"))
         parts: list[ast.expr | None] = [given, filled] if width == (0, 1) else [filled, given]
         if width not in ((0, 1), (1, 0)) or filled is None:

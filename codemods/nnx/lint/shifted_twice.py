@@ -137,7 +137,7 @@ def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     """Return what a variable gets where it is assigned once, also as one of several; other expressions themselves."""
     home: Scope | None = scope
     while isinstance(node, ast.Name) and home is not None:
-        stores = [n for n in context.bodies.names(home).get(node.id, ()) if isinstance(n.ctx, ast.Store)]
+        stores = context.bodies.stores(home, node.id)
         if stores:
             return _assigned(context, stores[0], home) or node if len(stores) == 1 else node
         if home.function is not None and node.id in home.function.params:

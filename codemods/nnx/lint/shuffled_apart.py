@@ -13,7 +13,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.half_shuffled import half_shuffled
-from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, written
+from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, target_of, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -173,11 +173,7 @@ def _by_helpers(context: Context) -> Iterator[tuple[CallEvent, _Order]]:
 
 def _helped(event: CallEvent, key: Param, array: Param) -> _Order | None:
     """Return what a call of such a function puts into an order, if a variable gets it."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return None
-    source = argument(event.node, position(array), array.name)
-    target = statement.targets[0]
+    source, target = argument(event.node, position(array), array.name), target_of(event)
     if event.value.starred or not isinstance(target, ast.Name) or not isinstance(source, ast.Name | ast.Attribute):
         return None
     return _Order(target, source, event, passed(event, key), "")

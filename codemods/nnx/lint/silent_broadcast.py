@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.lint.array_calls import array_of, axis_of, whole_of
 from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.chosen_column import chosen_columns
 from codemods.nnx.lint.columns import Columns, may_be_column
@@ -413,29 +414,19 @@ def _vectorized(context: Context) -> set[FunctionFacts]:
 
 def _equality(node: ast.Call) -> ast.Compare | None:
     """Return the comparison of two that is averaged."""
-    inner: ast.expr | None = node.args[0] if node.args else None
-    if inner is None and isinstance(node.func, ast.Attribute):
-        inner = node.func.value
+    inner = array_of(node)
     one = isinstance(inner, ast.Compare) and len(inner.ops) == 1 and isinstance(inner.ops[0], ast.Eq)
     return inner if one and isinstance(inner, ast.Compare) else None
 
 
 def _whole_argmax(node: ast.expr) -> bool:
     """Say whether an expression is an argmax over all axes."""
-    if not isinstance(node, ast.Call) or last_word(node.func) != "argmax" or node.keywords:
-        return False
-    home = node.func.value if isinstance(node.func, ast.Attribute) else None
-    return len(node.args) == int(isinstance(home, ast.Name) and home.id in {"jnp", "np", "numpy"})
+    return isinstance(node, ast.Call) and last_word(node.func) == "argmax" and whole_of(node) is not None
 
 
 def _argmax_of_rows(node: ast.expr) -> bool:
     """Say whether an expression is an argmax along an axis that it names."""
-    if not isinstance(node, ast.Call) or last_word(node.func) != "argmax":
-        return False
-    home = node.func.value if isinstance(node.func, ast.Attribute) else None
-    function = isinstance(home, ast.Name) and home.id in {"jnp", "np", "numpy"}
-    axis = argument(node, int(function), "axis")
-    return axis is not None and constant(axis) in (-1, 1)
+    return isinstance(node, ast.Call) and last_word(node.func) == "argmax" and constant(axis_of(node)) in (-1, 1)
 
 
 def _column_against_vector(context: Context, one: ast.expr, two: ast.expr, scope: Scope) -> bool:

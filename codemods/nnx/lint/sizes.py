@@ -252,7 +252,7 @@ def _picked(whole: Sizes | None, index: Value) -> Sizes | None:
         if isinstance(one, Const) and one.value is Ellipsis:
             found += whole[place : place + len(whole) - taken]
             place += len(whole) - taken
-        elif isinstance(one, Const) and one.value is None:
+        elif one == Const(None):
             found.append(1)
         elif isinstance(one, Const) and type(one.value) is int:
             place += 1

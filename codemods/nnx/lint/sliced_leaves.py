@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import constant, names_in
+from codemods.nnx.lint.syntax import assignments, constant, names_in
 from codemods.nnx.nodes import last_word
 
 _ROUNDS = 4  # through how many assignments the flat vector is followed
@@ -41,7 +41,7 @@ def sliced_leaves(
         for node in context.bodies.nodes(event.scope):
             if not isinstance(node, ast.Assign) or node.lineno <= event.node.lineno:
                 continue
-            for target, part in _pairs(node):
+            for target, part in assignments(node):
                 key = last_word(target)
                 if key in keys and isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name):
                     if part.value.id in vectors and _misplaced(part.slice, key, keys):
@@ -67,13 +67,6 @@ def _vectors(context: Context, scope: Scope, flat: str) -> set[str]:
                 if names_in(node.value) & found and known and not isinstance(node.value, ast.Subscript):
                     found.add(node.targets[0].id)
     return found
-
-
-def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    target = node.targets[0]
-    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
-        return [*zip(target.elts, node.value.elts, strict=True)]
-    return [(target, node.value)]
 
 
 def _misplaced(index: ast.expr, key: str, keys: tuple[str, ...]) -> bool:

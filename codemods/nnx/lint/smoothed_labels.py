@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import complement
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import constant, operands
@@ -44,9 +45,8 @@ def _rest(node: ast.expr, share: str) -> bool:
             return abs(number + float(share) - 1) < _EXACT
         except ValueError:
             return False
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
-        return False
-    return constant(node.left) == 1 and ast.unparse(node.right) == share
+    rest = complement(node)
+    return rest is not None and ast.unparse(rest) == share
 
 
 def _one_hot(node: ast.expr) -> bool:

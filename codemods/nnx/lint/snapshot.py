@@ -12,8 +12,8 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
-from codemods.nnx.lint.syntax import constant, outermost_loop
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.syntax import assignments, constant, outermost_loop
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
 from codemods.nnx.state.aliases import aliases_of
@@ -273,7 +273,7 @@ def _of_the_better(context: Context, event: CallEvent, name: str) -> bool:
     """Say whether an object keeps a state only where one number is less or greater than another, and nothing else."""
     owner = event.scope.function.owner if event.scope.function is not None else None
     stored = [of_display(value) for _, value in owner.stores.get(name, ())] if owner is not None else []
-    if any(value is not event.value and not (isinstance(value, Const) and value.value is None) for value in stored):
+    if any(value is not event.value and value != Const(None) for value in stored):
         return False
     return any(
         isinstance(block, ast.If)
@@ -288,7 +288,7 @@ def _attributes(event: CallEvent) -> list[ast.Attribute]:
     statement = event.statement
     if not isinstance(statement, ast.Assign) or statement.value is not event.node:
         return []
-    parts = [p for t in statement.targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
+    parts = [p for t in statement.targets for p in elements(t)]
     return [p for p in parts if isinstance(p, ast.Attribute)]
 
 
@@ -313,13 +313,7 @@ def _given(event: CallEvent) -> ast.Name | None:
     statement = event.statement
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
-    target, value = statement.targets[0], statement.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        target, value = next(
-            ((t, v) for t, v in zip(target.elts, value.elts, strict=True) if v is event.node), (target, value)
-        )
-    if value is not event.node:
-        return None
+    target = next((one for one, value in assignments(statement) if value is event.node), None)
     return target if isinstance(target, ast.Name) else None
 
 

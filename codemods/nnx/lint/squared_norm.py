@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.lint.syntax import argument, constant, one_of, operands
+from codemods.nnx.lint.syntax import argument, constant, is_none, one_of, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Item, Unknown, Value
@@ -107,11 +107,7 @@ def _own(context: Context, call: ast.Call, event: CallEvent) -> bool:
 def _other(node: ast.Call) -> bool:
     """Say whether a norm is another than the Euclidean one."""
     given = argument(node, 1, "ord")
-    return given is not None and not one_of(given, (2, "fro")) and not _none(given)
-
-
-def _none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    return given is not None and not one_of(given, (2, "fro")) and not is_none(given)
 
 
 def _square(context: Context, event: CallEvent) -> ast.expr | None:

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import complement, squared
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import constant, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -69,7 +70,7 @@ def _softplus_form(context: Context, node: ast.Call, scope: Scope) -> tuple[ast.
     given = node.args[0] if len(node.args) == 1 else None
     factors = operands(given, ast.Mult) if given is not None else []
     raw = next((one.id for one in factors if isinstance(one, ast.Name)), "")
-    if len(factors) != 2 or not raw or not any(constant(one) in (-2, -2.0) for one in factors):
+    if len(factors) != 2 or not raw or not any(constant(one) == -2 for one in factors):
         return None
     above = around(context, scope)
     minus = above.get(node)
@@ -95,25 +96,13 @@ def _squared_rest(node: ast.Call) -> ast.expr | None:
         return None
     inner: ast.expr = node.args[0]
     if last_word(node.func) == "log1p":
-        return _root(inner.operand) if isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub) else None
+        return squared(inner.operand) if isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub) else None
     terms = operands(inner, ast.Add)
     rest = [one for one in terms if constant(one) is None and not isinstance(one, ast.Name | ast.Attribute)]
     found = rest[0] if len(rest) == 1 and len(terms) <= 2 else None
     if isinstance(found, ast.Call) and last_word(found.func) in {"clip", "maximum"} and found.args:
         found = found.args[0]
-    if not isinstance(found, ast.BinOp) or not isinstance(found.op, ast.Sub):
-        return None
-    return _root(found.right) if constant(found.left) in (1, 1.0) else None
-
-
-def _root(node: ast.expr) -> ast.expr | None:
-    """Return what an expression is the square of."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        return node.left if constant(node.right) in (2, 2.0) else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return node.left if ast.dump(node.left) == ast.dump(node.right) else None
-    square = isinstance(node, ast.Call) and last_word(node.func) == "square" and len(node.args) == 1
-    return node.args[0] if square and isinstance(node, ast.Call) else None
+    return squared(complement(found))
 
 
 def _squashed(context: Context, node: ast.expr, scope: Scope) -> tuple[str, str] | None:

@@ -25,9 +25,9 @@ from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.running import running_calls
 from codemods.nnx.lint.same_again import compiled_anew, in_other_cells, of_other_lengths, other_item
 from codemods.nnx.lint.static_changed import changed_statics
-from codemods.nnx.lint.syntax import constant, inside, names_in, of_comprehension
+from codemods.nnx.lint.syntax import constant, inside, is_none, keyword, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import (
     Attr,
@@ -240,7 +240,7 @@ def _once(context: Context, free: Free, scope: Scope) -> bool:
     nodes = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.stmt) and _binds(n, free.name)]
     known = context.bodies.paths(scope)
     if len(nodes) == 2 and isinstance(none := nodes[0], ast.Assign) and not known.get(none):
-        told = isinstance(none.value, ast.Constant) and none.value.value is None
+        told = is_none(none.value)
         tests = [block.test for block, arm in known.get(nodes[1], ()) if isinstance(block, ast.If) and arm == "body"]
         return told and isinstance(nodes[1], ast.Assign) and any(_is_none(test, free.name) for test in tests)
     if len(nodes) != 1 or not isinstance(nodes[0], ast.Assign):
@@ -259,8 +259,7 @@ def _is_none(test: ast.expr, name: str) -> bool:
         and test.left.id == name
         and len(test.ops) == 1
         and isinstance(test.ops[0], ast.Is)
-        and isinstance(test.comparators[0], ast.Constant)
-        and test.comparators[0].value is None
+        and is_none(test.comparators[0])
     )
 
 
@@ -373,7 +372,7 @@ def _sizes(node: ast.AST) -> Iterator[frozenset[str]]:
 
 def _size(node: ast.expr) -> frozenset[str]:
     """Return the names of what an argument is a size of: itself, or the parts of a tuple."""
-    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    parts = elements(node)
     return frozenset(part.id for part in parts if isinstance(part, ast.Name))
 
 
@@ -632,7 +631,7 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
         return None  # what is compiled may depend on the object's state
     stores = [store for parent in parents for store in parent.stores.get(node.attr, ())]
     first = [value for method, value in stores if method.name == "__init__"]
-    if not first or any(isinstance(v, Function | Class) or (isinstance(v, Const) and v.value is None) for v in first):
+    if not first or any(isinstance(v, Function | Class) or v == Const(None) for v in first):
         return None
     roots = context.traced.known[function].roots
     if roots and all(in_test(root.scope) for root in roots):
@@ -690,7 +689,7 @@ def _handed_on(function: FunctionFacts, node: ast.Attribute, event: AttrEvent) -
         return False
     (field,) = fields
     reads = [n for n in ast.walk(function.node) if isinstance(n, ast.Attribute) and n.value in whole]
-    given = next((word.value for word in made.keywords if word.arg == field), None)
+    given = keyword(made, field)
     if len(reads) != len(whole) or given is None:
         return False
     if isinstance(given, ast.Call) and not given.args and not given.keywords:  # the very function that reads it

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, target_of
 from codemods.nnx.lint.syntax import Path, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -87,10 +87,7 @@ def _of_splits(context: Context) -> Iterator[Finding]:
 
 def _graphdef(event: CallEvent) -> str | None:
     """Return the variable for the structure, in ``graphdef, state = nnx.split(model)``."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return None
-    target = statement.targets[0]
+    target = target_of(event)
     first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else None
     return first.id if isinstance(first, ast.Name) and first.id != "_" else None
 
@@ -110,16 +107,13 @@ def _evaluates(context: Context, use: CallEvent) -> bool:
 
 def _target(event: CallEvent) -> str | None:
     """Return the variable that gets the result of a call, in a body of statements."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return None
-    return statement.targets[0].id if isinstance(statement.targets[0], ast.Name) else None
+    target = target_of(event)
+    return target.id if isinstance(target, ast.Name) else None
 
 
 def _bound(context: Context, event: CallEvent, name: str) -> int:
     """Return how often a body binds a variable; of an argument there is no binding."""
-    names = context.bodies.names(event.scope).get(name, ())
-    return sum(not isinstance(node.ctx, ast.Load) for node in names) + 2 * (name in event.scope.remote)
+    return len(context.bodies.stores(event.scope, name)) + 2 * (name in event.scope.remote)
 
 
 def _blocks(context: Context, event: CallEvent, node: ast.AST) -> Path:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, kinds_of, passed, position, unchanged
 from codemods.nnx.lint.syntax import argument, names_in
+from codemods.nnx.nodes import elements
 from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
 
 _STATELESS = frozenset({"sgd", "scale", "identity", "set_to_zero", "sign_sgd"})
@@ -158,8 +159,7 @@ def _taken_back(event: CallEvent, params: Param) -> bool:
     """Say whether a call gives an attribute or entry for a parameter that gets its result, or a part of it."""
     statement = event.statement
     target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
-    parts = target.elts if isinstance(target, ast.Tuple) else [target]
-    kept = {ast.unparse(part) for part in parts if isinstance(part, ast.Attribute | ast.Subscript)}
+    kept = {ast.unparse(part) for part in elements(target) if isinstance(part, ast.Attribute | ast.Subscript)}
     given = argument(event.node, position(params), params.name)
     return given is not None and not event.value.starred and ast.unparse(given) in kept
 

@@ -46,37 +46,14 @@ def _check(context: Context) -> Iterator[Finding]:
         assert isinstance(target, ast.Tuple)
         if event.scope.module not in context.asked or len(target.elts) != 2 or not _updates(context, event):
             continue
+        order = _exchanged(context, event)
+        if order:
+            words = f"an update of optax takes the {order}"
+            yield finding(
+                RULE.code, event.scope, event.node, words, "write it as `tx.update(grads, opt_state, params)`"
+            )
+            continue
         first, second = map(last_word, target.elts)
-        words = [last_word(argument) for argument in event.node.args[:3]]
-        named = _STATE.search(words[0]) and not _STATE.search(words[1]) and _GRADIENTS.search(words[1])
-        begun = [_begun(context, event, place) for place in range(min(len(event.value.args), 3))]
-        if (len(begun) == 3 and begun[2] and not (begun[0] or begun[1])) or _params_second(words, begun):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                "an update of optax takes the state second and the parameters third",
-                "write it as `tx.update(grads, opt_state, params)`",
-            )
-            continue
-        if len(words) > 2 and _PARAMS.fullmatch(words[0]) and _GRADIENTS.match(words[2]):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                "an update of optax takes the gradients first and the parameters third",
-                "write it as `tx.update(grads, opt_state, params)`",
-            )
-            continue
-        if named or (begun[0] and not begun[1]):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                "an update of optax takes the gradients first and the state second",
-                "write it as `tx.update(grads, opt_state, params)`",
-            )
-            continue
         if not _swapped(context, event) and not (
             _STATE.search(first) and not _STATE.search(second) and _UPDATES.search(second)
         ):
@@ -88,6 +65,18 @@ def _check(context: Context) -> Iterator[Finding]:
             "an update of optax gives the updates first and the new state second",
             "unpack it as `updates, opt_state = ...`",
         )
+
+
+def _exchanged(context: Context, event: CallEvent) -> str:
+    """Return which two arguments of an update are given in each other's place; empty if none are."""
+    words = [last_word(argument) for argument in event.node.args[:3]]
+    named = _STATE.search(words[0]) and not _STATE.search(words[1]) and _GRADIENTS.search(words[1])
+    begun = [_begun(context, event, place) for place in range(min(len(event.value.args), 3))]
+    if (len(begun) == 3 and begun[2] and not (begun[0] or begun[1])) or _params_second(words, begun):
+        return "state second and the parameters third"
+    if len(words) > 2 and _PARAMS.fullmatch(words[0]) and _GRADIENTS.match(words[2]):
+        return "gradients first and the parameters third"
+    return "gradients first and the state second" if named or (begun[0] and not begun[1]) else ""
 
 
 def _params_second(words: list[str], begun: list[bool]) -> bool:

@@ -17,7 +17,7 @@ from codemods.nnx.lint.field_options import static
 from codemods.nnx.lint.meant import comments_at
 from codemods.nnx.lint.names import gives_arrays, last
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import argument, constant, inside, keyword
+from codemods.nnx.lint.syntax import argument, constant, inside, is_none, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Class, Comprehension, Const, Param, Ref, Sequence, Unknown
@@ -204,7 +204,7 @@ def _empty(node: ast.expr) -> bool:
     """Say whether an expression is a tuple or list without anything in it, or None."""
     if isinstance(node, ast.Tuple | ast.List):
         return not node.elts
-    return isinstance(node, ast.Constant) and node.value is None
+    return is_none(node)
 
 
 def _goes_anywhere(context: Context, cls: ClassFacts) -> bool:

@@ -154,10 +154,10 @@ def _hashed(context: Context, made: Bound, value: Sequence | Call) -> Iterator[V
         return
     options = dataclass_options(context, cls) if not cls.bases else None
     if options is not None and options.get("frozen") is True and options.get("eq") is not False:
-        yield from _of_fields(context, cls, value)
+        yield from _of_fields(cls, value)
 
 
-def _of_fields(context: Context, cls: ClassFacts, made: Call) -> Iterator[Value]:
+def _of_fields(cls: ClassFacts, made: Call) -> Iterator[Value]:
     """Yield what a call gives for the fields of a dataclass that its hash takes in, and the defaults of others."""
     names = [name for name, annotation in cls.fields.items() if "ClassVar" not in ast.unparse(annotation)]
     defaults = {name: value for name in names if (value := cls.scope.env.get(name)) is not None}
@@ -166,7 +166,7 @@ def _of_fields(context: Context, cls: ClassFacts, made: Call) -> Iterator[Value]
     given = {**dict(zip(names, made.args, strict=False)), **{name: value for name, value in made.keywords if name}}
     for name in names:
         default = defaults.get(name)
-        if "InitVar" in ast.unparse(cls.fields[name]) or _left_out(context, cls, default):
+        if "InitVar" in ast.unparse(cls.fields[name]) or _left_out(cls, default):
             continue
         if name in given:
             yield given[name]
@@ -174,7 +174,7 @@ def _of_fields(context: Context, cls: ClassFacts, made: Call) -> Iterator[Value]
             yield default
 
 
-def _left_out(context: Context, cls: ClassFacts, default: Value | None) -> bool:
+def _left_out(cls: ClassFacts, default: Value | None) -> bool:
     """Say whether the hash leaves a field out, or may do so."""
     if not isinstance(default, Call):
         return False
@@ -182,7 +182,7 @@ def _left_out(context: Context, cls: ClassFacts, default: Value | None) -> bool:
     if "kw_only" in options or None in options or default.starred:
         return True
     said = options.get("hash", options.get("compare"))
-    if isinstance(said, Const) and said.value is None:
+    if said == Const(None):
         said = options.get("compare")
     return said is not None and not (isinstance(said, Const) and said.value is True)
 

@@ -14,7 +14,7 @@ from codemods.nnx.lint.places import in_test, received
 from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.schedules import changing
 from codemods.nnx.lint.statics import static_parameters
-from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.syntax import constant, inside, keyword
 from codemods.nnx.lint.transformation_anew import transformations_anew
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
@@ -139,7 +139,7 @@ def _given(context: Context, event: CallEvent, param: Param, depth: int) -> bool
         if context.flow.calls.callee_name(context.flow.here(caller.value, caller.scope)):
             continue
         place = list(function.params).index(param.name) - shift
-        named = next((word.value for word in caller.node.keywords if word.arg == param.name), None)
+        named = keyword(caller.node, param.name)
         given = named or (caller.node.args[place] if 0 <= place < len(caller.node.args) else None)
         if given is not None and _counts(context, caller, given, _counters(context, caller), depth + 1):
             return True

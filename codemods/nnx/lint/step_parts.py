@@ -12,6 +12,7 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, foreign, in_test, scopes, written
 from codemods.nnx.lint.syntax import constant, entry_word, names_in, operands
@@ -124,7 +125,7 @@ def _carried(context: Context) -> Iterator[Finding]:
 def _transposed(node: ast.expr, text: str) -> bool:
     """Say whether an expression is the transpose of another one."""
     if isinstance(node, ast.Call) and last_word(node.func) == "transpose":
-        inner = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
+        inner = array_of(node)
         return inner is not None and ast.unparse(inner) == text
     return isinstance(node, ast.Attribute) and node.attr in {"T", "mT"} and ast.unparse(node.value) == text
 
@@ -149,7 +150,7 @@ def _of_sum(context: Context, node: ast.BinOp, scope: Scope) -> tuple[ast.expr, 
             steps.add(length)
         elif any(_DIFFUSION.search(_word(one)) for one in factors):
             noisy.append((term, length))
-    if len(noisy) == 1 and noisy[0][1] in steps and not _small(context, node, scope):
+    if len(noisy) == 1 and noisy[0][1] in steps and not _small(node, scope):
         return noisy[0]
     return None
 
@@ -175,7 +176,7 @@ def _of_increment(context: Context, node: ast.BinOp, scope: Scope) -> tuple[ast.
     return (node, lengths[0]) if drawn and len(lengths) == 1 and len(factors) == 2 else None
 
 
-def _small(context: Context, node: ast.AST, scope: Scope) -> bool:
+def _small(node: ast.AST, scope: Scope) -> bool:
     """Say whether a root of the length stands somewhere in the function, by which the diffusion may be scaled."""
     around_it = scope.function.node if scope.function is not None else node
     return any(

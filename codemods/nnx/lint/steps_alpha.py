@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
-from codemods.nnx.lint.origins import bound_once
+from codemods.nnx.lint.arithmetic import complement, factors
+from codemods.nnx.lint.origins import bound_once, made_by
 from codemods.nnx.lint.places import each, in_test, resolved, written
-from codemods.nnx.lint.policy_losses import factors, made_by
-from codemods.nnx.lint.syntax import constant, entry_word
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.syntax import constant, entry_word, is_none
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Unknown
 
@@ -34,15 +34,14 @@ def steps_alpha(context: Context) -> Iterator[tuple[Scope, ast.BinOp, str]]:
     for scope, node in each(context, ast.BinOp) if modules else ():
         if not isinstance(node.op, ast.Add) or scope.module not in modules or scope.function is None or in_test(scope):
             continue
-        for one, other in ((node.left, node.right), (node.right, node.left)):
+        for one, rests in ((node.left, node.right), (node.right, node.left)):
             shares = [under_root(context, part, scope) for part in factors(one)]
             clean = [part for part in factors(one) if _CLEAN.search(entry_word(part))]
-            noise = [under_root(context, part, scope) for part in factors(other)]
+            noise = [under_root(context, part, scope) for part in factors(rests)]
             share = next((part for part in shares if part is not None), None)
             rest = next((part for part in noise if part is not None), None)
-            if share is None or not clean or not isinstance(rest, ast.BinOp) or not isinstance(rest.op, ast.Sub):
-                continue
-            if constant(rest.left) not in (1, 1.0) or ast.unparse(rest.right) != ast.unparse(share):
+            other = complement(rest)
+            if share is None or not clean or other is None or ast.unparse(other) != ast.unparse(share):
                 continue
             taken = _taken(context, share, scope)
             if taken is not None and _ALPHAS.search(entry_word(taken)) and _of_steps(context, taken, scope):
@@ -95,9 +94,9 @@ def _taken(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
 
 def _of_axes(index: ast.expr) -> bool:
     """Say whether an index only adds axes, as ``[:, None]``."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    parts = elements(index)
     return all(isinstance(one, ast.Slice) or constant(one) in (None, Ellipsis) for one in parts) and (
-        any(isinstance(one, ast.Constant) and one.value is None for one in parts)
+        any(is_none(one) for one in parts)
     )
 
 
@@ -128,6 +127,5 @@ def _defined(module: ModuleFacts, word: str) -> Iterator[ast.expr]:
 
 def _rest(node: ast.expr) -> bool:
     """Say whether an expression is one minus the betas."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or constant(node.left) not in (1, 1.0):
-        return False
-    return _BETAS.search(entry_word(node.right)) is not None
+    betas = complement(node)
+    return betas is not None and _BETAS.search(entry_word(betas)) is not None

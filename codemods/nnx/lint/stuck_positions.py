@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Unknown, Value
 
@@ -59,7 +59,7 @@ def _sliced(context: Context) -> Iterator[Finding]:
             continue
         if not _POSITIONS.search(whole.attr) or scope.module.values.get(whole.value) is not function.self_param:
             continue
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = elements(node.slice)
         cuts = [one for one in parts if isinstance(one, ast.Slice) and one.lower is None]
         ends = [one.upper for one in cuts if one.upper is not None]
         value = scope.module.values.get(ends[0]) if len(ends) == 1 else None

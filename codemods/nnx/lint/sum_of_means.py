@@ -53,7 +53,7 @@ def _check(context: Context) -> Iterator[Finding]:
             mean = given
         if any(node is event.node for _, node, _ in context.shared(summed_twice)):
             continue  # NNX787 tells of it
-        if mean is not None and not _divided(context, event):
+        if mean is not None and not _divided(event):
             text = ast.unparse(mean)
             plain = is_mean(context, mean, scope) or _mean_of_axis(context, mean, scope)
             kind = "a mean" if plain else "the gradient or value of a mean"
@@ -159,7 +159,7 @@ def _place(value: Value) -> list[object]:
     return found
 
 
-def _divided(context: Context, event: CallEvent) -> bool:
+def _divided(event: CallEvent) -> bool:
     """Say whether a function divides, or multiplies the sum, or counts the devices, so that the sum may be right."""
     function = event.scope.function
     assert function is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.nnx.lint.syntax import handles, own_nodes, paths
+from codemods.nnx.lint.syntax import handles, is_none, own_nodes, paths
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import Project
 
@@ -54,7 +54,7 @@ def _tells(node: ast.AST) -> bool:
     given = node.value
     if isinstance(given, ast.Compare) and isinstance(given.ops[0], ast.Is):
         other = given.comparators[0]
-        return not (isinstance(other, ast.Constant) and other.value is None)  # that there was no error
+        return not is_none(other)  # that there was no error
     return not (isinstance(given, ast.Constant) and not given.value)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, FunctionNode
-from codemods.nnx.nodes import children, every, last_word
+from codemods.nnx.nodes import children, elements, every, last_word
 from codemods.nnx.source import Source
 
 Path = tuple[tuple[ast.AST, str], ...]
@@ -69,7 +69,7 @@ def handles(block: ast.Try) -> bool:
 
 def _names_of_types(node: ast.expr) -> set[str]:
     """Return the last words of the exceptions that a handler takes."""
-    return {last_word(one) for one in (node.elts if isinstance(node, ast.Tuple) else [node])}
+    return {last_word(one) for one in elements(node)}
 
 
 def _raises(handler: ast.ExceptHandler) -> bool:
@@ -175,6 +175,16 @@ def constant(node: ast.expr | None) -> object:
         return None
 
 
+def is_none(node: ast.AST | None) -> bool:
+    """Say whether an expression is the literal ``None``."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def new_axis(node: ast.AST) -> bool:
+    """Say whether a part of an index adds an axis to an array: ``None`` or ``jnp.newaxis``."""
+    return is_none(node) or last_word(node) == "newaxis"
+
+
 def several(value: object) -> tuple[object, ...]:
     """Return what a constant names: the parts of a tuple, list or set, as JAX takes them all, or the one itself."""
     return tuple(value) if isinstance(value, tuple | list | set) else (value,)
@@ -188,9 +198,21 @@ def written_number(node: ast.expr | None) -> float | None:
 
 def taken_apart(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """Return the targets of an assignment with what each gets: both of ``(x,), (dx,) = primals, tangents``."""
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts, strict=True))
-    return [(target, value)]
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return [(target, value)]
+    if any(isinstance(one, ast.Starred) for one in (*target.elts, *value.elts)):
+        return [(target, value)]
+    pairs = zip(target.elts, value.elts, strict=True)
+    return [pair for one, given in pairs for pair in taken_apart(one, given)]
+
+
+def assignments(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the targets that a statement assigns to, each with what it gets; of several at once each by itself."""
+    if isinstance(node, ast.AnnAssign):
+        return [(node.target, node.value)] if node.value is not None else []
+    if not isinstance(node, ast.Assign):
+        return []
+    return [pair for target in node.targets for pair in taken_apart(target, node.value)]
 
 
 def one_of(node: ast.expr | None, values: Iterable[object]) -> bool:

@@ -269,7 +269,7 @@ class Taint:
             return False
         param = scope.module.values.get(test.left)
         default = param.function.defaults.get(param.name) if isinstance(param, Param) else None
-        return isinstance(default, Const) and default.value is None
+        return default == Const(None)
 
     def _flag(self, node: ast.expr, activation: Activation) -> bool:
         """Say whether a name's truth is not known here; what a transform is told to be static may have any."""
@@ -436,7 +436,7 @@ class Taint:
             return ARRAY  # the counter
         if evidence == "object":
             return OBJECT
-        if isinstance(default, Const) and default.value is None:
+        if default == Const(None):
             return TREE if evidence == "array" else UNKNOWN
         certain = evidence == "array" or (note is not None and _array_note(note))
         return ARRAY if certain else TREE
@@ -835,7 +835,7 @@ class Taint:
         return found
 
     def _returned(self, function: FunctionFacts, entered: Activation) -> Status:
-        returns = [value for value in function.returns if not (isinstance(value, Const) and value.value is None)]
+        returns = [value for value in function.returns if value != Const(None)]
         return join(self.status(value, entered) for value in returns) if returns else states.python(None)
 
     def _mapped(self, value: Call, call: Bound, args: list[Status], activation: Activation) -> Status:

@@ -27,7 +27,7 @@ def taken_anew(context: Context, new: Value, old: Value, scope: Scope) -> CallEv
     owners = [new.callee.base] if isinstance(new.callee, Attr) else list[Value]()
     for model in (*new.args[:1], *owners):
         found = _through(context, model, old, 0)
-        if found is None or not _same_batch(context, *found[:2]):
+        if found is None or not _same_batch(*found[:2]):
             continue
         known = found[2] | (names_in(new.node) if scope.parent is found[0].scope else frozenset())
         if not names_in(found[0].node) - _called_names(found[0]) <= known:
@@ -75,7 +75,7 @@ def _called_names(event: CallEvent) -> frozenset[str]:
     return frozenset({func.id}) if isinstance(func, ast.Name) else frozenset()
 
 
-def _same_batch(context: Context, event: CallEvent, policy: ast.expr) -> bool:
+def _same_batch(event: CallEvent, policy: ast.expr) -> bool:
     """Say whether a call in a loop has the same policy as the update, and the same batch in every round."""
     func = event.node.func
     owner = func.value if isinstance(func, ast.Attribute) else None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from codemods.nnx.lint.array_calls import MODULES
 from codemods.nnx.nodes import last_word
 
 #: What a name in capitals stands for, as text, with the node.
@@ -77,6 +78,15 @@ def _small(term: Term) -> bool:
     return len(term.factors) == 1 and term.number == 1 and last.lower() in {"eps", "epsilon", "tiny", "smooth"}
 
 
+def _without_small(node: ast.expr, reading: Reading) -> ast.expr:
+    """Return ``x`` of ``x + 1e-8`` and ``x + eps``."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            if all(map(_small, reading.terms(other))):
+                return one
+    return node
+
+
 def _is_sum(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.USub | ast.UAdd)
@@ -132,6 +142,42 @@ def _joined(found: list[Factor]) -> tuple[Factor, ...]:
     return tuple(one for one in powers.values() if one.power)
 
 
+class Reading:
+    """An expression, with what many templates ask about it and its parts."""
+
+    def __init__(self, node: ast.expr, resolve: Resolve) -> None:
+        """Read an expression.
+
+        Args:
+            node: the expression.
+            resolve: gives the expression of which a variable is the name, or the variable itself.
+        """
+        self.node = node
+        self._resolve = resolve
+        self._made: dict[ast.expr, ast.expr] = {}
+        self._terms: dict[ast.expr, list[Term]] = {}
+        self._whole: Reading | None = None
+
+    def made(self, node: ast.expr) -> ast.expr:
+        """Return the expression of which a variable is the name, or the variable itself."""
+        if node not in self._made:
+            self._made[node] = self._resolve(node)
+        return self._made[node]
+
+    def terms(self, node: ast.expr) -> list[Term]:
+        """Return the terms of a part, see :func:`terms`."""
+        if node not in self._terms:
+            self._terms[node] = terms(node)
+        return self._terms[node]
+
+    def whole(self) -> Reading:
+        """Return the expression with what its names stand for in their place; itself if that is the same."""
+        if self._whole is None:
+            node = _expanded(self.node, self.made, 0)
+            self._whole = self if node is self.node else Reading(node, lambda one: one)
+        return self._whole
+
+
 def match(template: str, node: ast.expr, resolve: Resolve) -> Bound | None:
     """Return what the capitals of a template stand for in an expression; None if that is another formula.
 
@@ -140,16 +186,16 @@ def match(template: str, node: ast.expr, resolve: Resolve) -> Bound | None:
         node: the expression.
         resolve: gives the expression of which a variable is the name, or the variable itself.
     """
-    return next(matches(template, node, resolve), None)
+    return next(matches(template, Reading(node, resolve)), None)
 
 
-def matches(template: str, node: ast.expr, resolve: Resolve) -> Iterator[Bound]:
-    """Yield all that the capitals of a template may stand for, see :func:`match`."""
+def matches(template: str, reading: Reading) -> Iterator[Bound]:
+    """Yield all that the capitals of a template may stand for in an expression, see :func:`match`."""
     wanted = parsed(template)
-    yield from _matched(wanted, node, resolve, {})
-    whole = _expanded(node, resolve, 0)
-    if whole is not node:
-        yield from _matched(wanted, whole, lambda one: one, {})
+    yield from _matched(wanted, reading.node, reading, {})
+    whole = reading.whole()
+    if whole is not reading:
+        yield from _matched(wanted, whole.node, whole, {})
 
 
 def _expanded(node: ast.expr, resolve: Resolve, depth: int) -> ast.expr:
@@ -187,9 +233,10 @@ def _wanted(part: ast.expr) -> list[Term]:
     return terms(part)
 
 
-def _matched(wanted: ast.expr, node: ast.expr, resolve: Resolve, bound: Bound) -> Iterator[Bound]:
+def _matched(wanted: ast.expr, node: ast.expr, reading: Reading, bound: Bound) -> Iterator[Bound]:
     """Yield the ways in which an expression is the wanted one."""
     if isinstance(wanted, ast.Name) and wanted.id.isupper():
+        node = _without_small(node, reading)
         text = ast.unparse(node)
         known = bound.get(wanted.id)
         if known is None:
@@ -197,14 +244,14 @@ def _matched(wanted: ast.expr, node: ast.expr, resolve: Resolve, bound: Bound) -
         elif known[0] == text:
             yield bound
         return
-    yield from _sums(_wanted(wanted), terms(node), resolve, bound)
+    yield from _sums(_wanted(wanted), reading.terms(node), reading, bound)
     if isinstance(node, ast.Name):
-        made = resolve(node)
+        made = reading.made(node)
         if made is not node:
-            yield from _matched(wanted, made, resolve, bound)
+            yield from _matched(wanted, made, reading, bound)
 
 
-def _sums(wanted: list[Term], given: list[Term], resolve: Resolve, bound: Bound) -> Iterator[Bound]:
+def _sums(wanted: list[Term], given: list[Term], reading: Reading, bound: Bound) -> Iterator[Bound]:
     """Yield the ways in which the terms of two sums belong to each other."""
     if len(wanted) != len(given):
         return
@@ -215,11 +262,11 @@ def _sums(wanted: list[Term], given: list[Term], resolve: Resolve, bound: Bound)
     for index, term in enumerate(given):
         if abs(first.number - term.number) > _EXACT * max(1, abs(first.number)):
             continue
-        for found in _products(first.factors, term.factors, resolve, bound):
-            yield from _sums(rest, given[:index] + given[index + 1 :], resolve, found)
+        for found in _products(first.factors, term.factors, reading, bound):
+            yield from _sums(rest, given[:index] + given[index + 1 :], reading, found)
 
 
-def _products(wanted: tuple[Factor, ...], given: tuple[Factor, ...], resolve: Resolve, bound: Bound) -> Iterator[Bound]:
+def _products(wanted: tuple[Factor, ...], given: tuple[Factor, ...], reading: Reading, bound: Bound) -> Iterator[Bound]:
     """Yield the ways in which the factors of two products belong to each other."""
     if len(wanted) != len(given):
         return
@@ -231,73 +278,70 @@ def _products(wanted: tuple[Factor, ...], given: tuple[Factor, ...], resolve: Re
     rest = tuple(one for one in wanted if one is not first)
     for index, factor in enumerate(given):
         if factor.power == first.power:
-            for found in _atoms(first.node, factor.node, resolve, bound):
-                yield from _products(rest, given[:index] + given[index + 1 :], resolve, found)
+            for found in _atoms(first.node, factor.node, reading, bound):
+                yield from _products(rest, given[:index] + given[index + 1 :], reading, found)
 
 
-def _atoms(wanted: ast.expr, node: ast.expr, resolve: Resolve, bound: Bound) -> Iterator[Bound]:
+def _atoms(wanted: ast.expr, node: ast.expr, reading: Reading, bound: Bound) -> Iterator[Bound]:
     """Yield the ways in which two factors are the same."""
     if isinstance(wanted, ast.Name) and wanted.id.isupper():
-        yield from _matched(wanted, node, resolve, bound)
+        yield from _matched(wanted, node, reading, bound)
         return
     if isinstance(node, ast.Name):
-        made = resolve(node)
+        made = reading.made(node)
         if made is not node:
-            yield from _matched(wanted, made, resolve, bound)
+            yield from _matched(wanted, made, reading, bound)
         return
     if isinstance(wanted, ast.BinOp) and isinstance(wanted.op, ast.MatMult):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            for found in _matched(wanted.left, node.left, resolve, bound):
-                yield from _matched(wanted.right, node.right, resolve, found)
+            for found in _matched(wanted.left, node.left, reading, bound):
+                yield from _matched(wanted.right, node.right, reading, found)
         return
     if isinstance(wanted, ast.BinOp) and isinstance(wanted.op, ast.Pow):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-            for found in _matched(wanted.left, node.left, resolve, bound):
-                yield from _matched(wanted.right, node.right, resolve, found)
+            for found in _matched(wanted.left, node.left, reading, bound):
+                yield from _matched(wanted.right, node.right, reading, found)
         return
     if isinstance(wanted, ast.BinOp | ast.UnaryOp):
         if isinstance(node, ast.BinOp | ast.UnaryOp):
-            yield from _sums(_wanted(wanted), terms(node), resolve, bound)
+            yield from _sums(_wanted(wanted), reading.terms(node), reading, bound)
         return
     if isinstance(wanted, ast.Attribute):
         if isinstance(node, ast.Attribute) and node.attr == wanted.attr:
-            yield from _matched(wanted.value, node.value, resolve, bound)
+            yield from _matched(wanted.value, node.value, reading, bound)
     elif isinstance(wanted, ast.Subscript):
         if isinstance(node, ast.Subscript) and ast.unparse(wanted.slice) == ast.unparse(node.slice):
-            yield from _matched(wanted.value, node.value, resolve, bound)
+            yield from _matched(wanted.value, node.value, reading, bound)
     elif isinstance(wanted, ast.Call):
-        yield from _calls(wanted, node, resolve, bound)
+        yield from _calls(wanted, node, reading, bound)
     elif isinstance(wanted, ast.Name) and isinstance(node, ast.Attribute) and node.attr == wanted.id:
         yield bound  # jnp.pi
 
 
-def _calls(wanted: ast.Call, node: ast.expr, resolve: Resolve, bound: Bound) -> Iterator[Bound]:
+def _calls(wanted: ast.Call, node: ast.expr, reading: Reading, bound: Bound) -> Iterator[Bound]:
     if not isinstance(node, ast.Call):
         return
     given, ways = list(node.args), [bound]
     if isinstance(wanted.func, ast.Call):  # grad(F)(X)
-        ways = list(_calls(wanted.func, node.func, resolve, bound))
+        ways = list(_calls(wanted.func, node.func, reading, bound))
     elif isinstance(wanted.func, ast.Name) and wanted.func.id.isupper():
-        ways = list(_matched(wanted.func, node.func, resolve, bound))
+        ways = list(_matched(wanted.func, node.func, reading, bound))
     elif last_word(node.func) != last_word(wanted.func):
         return
     elif (
         isinstance(node.func, ast.Attribute)
         and node.func.attr in _METHODS
-        and last_word(node.func.value) not in _MODULES
+        and last_word(node.func.value) not in MODULES
     ):
         given = [node.func.value, *given]  # a method
     if len(given) < len(wanted.args):
         return
     for one, other in zip(wanted.args, given, strict=False):
-        ways = [found for way in ways for found in _matched(one, other, resolve, way)]
+        ways = [found for way in ways for found in _matched(one, other, reading, way)]
     yield from ways
 
 
 #: What arrays have as methods, too.
 _METHODS = frozenset({"sum", "mean", "var", "std", "max", "min", "dot", "argmax", "argmin"})
-_MODULES = frozenset(
-    {"jnp", "jp", "np", "onp", "xp", "numpy", "jax", "lax", "math", "nn", "nnx", "linalg", "special", "random", "scipy"}
-)
 _EXACT = 1e-6
 _SMALL = 1e-4

@@ -148,8 +148,7 @@ def _warm(context: Context, factor: ast.expr, scope: Scope) -> bool:
     word = entry_word(factor) if isinstance(factor, ast.Name | ast.Attribute | ast.Subscript) else ""
     if not _TEMPERATURE.search(word) or _INVERSE.search(word):
         return False
-    stores = context.bodies.names(scope).get(word, ()) if isinstance(factor, ast.Name) else ()
-    return not any(isinstance(name.ctx, ast.Store) for name in stores)
+    return not isinstance(factor, ast.Name) or not context.bodies.stores(scope, word)
 
 
 def _divided(product: ast.BinOp, factor: ast.expr) -> str:

@@ -29,7 +29,7 @@ from codemods.nnx.lint.names import (
     WITH_PATH,
     last,
 )
-from codemods.nnx.lint.syntax import constant, keyword, several
+from codemods.nnx.lint.syntax import constant, is_none, keyword, several
 from codemods.nnx.lint.traced_branches import in_other_arm, of_own, on_condition, switched_by, without_tracers
 from codemods.nnx.lint.traced_parts import (
     Given,
@@ -45,7 +45,7 @@ from codemods.nnx.lint.traced_parts import (
     takes_named,
     targets_of,
 )
-from codemods.nnx.lint.untraced import is_none, untraced
+from codemods.nnx.lint.untraced import untraced
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet

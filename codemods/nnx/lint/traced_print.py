@@ -15,7 +15,7 @@ from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.other_way import runs_untraced
 from codemods.nnx.lint.places import foreign, in_test, traced_calls
 from codemods.nnx.lint.syntax import operands
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
@@ -76,7 +76,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
         elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and _is_text(one.func.value):
             waiting += [*one.args, *(k.value for k in one.keywords)] if one.func.attr == "format" else []
         elif isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod) and _is_text(one.left):
-            waiting += one.right.elts if isinstance(one.right, ast.Tuple) else [one.right]
+            waiting += elements(one.right)
         elif len(terms := operands(one, ast.Add)) > 1 and any(map(_is_text, terms)):
             waiting += terms
         else:

@@ -19,9 +19,6 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.pytree.eager_masks import tree_of_state
 from codemods.nnx.values import Call, Const, Function, Mapping, Value
 
-_OPTIMIZERS = frozenset(
-    {"adam", "adamw", "rmsprop", "lion", "lamb", "nadam", "nadamw", "adagrad", "adabelief", "radam"}
-)
 _CLIPPING = frozenset({"clip_by_global_norm", "clip", "adaptive_grad_clip", "clip_by_block_rms"})
 _SCALING = frozenset({"scale_by_adam", "scale_by_rms", "scale_by_belief", "scale_by_yogi", "scale_by_radam", "trace"})
 _PLAIN = frozenset({"identity", "zero_nans", "centralize", "add_noise"})

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.around import around
-from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.places import foreign, in_test, target_of, written
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Const, Item, Sequence
 
 _FLIPS = frozenset({"flip", "flipud"})
@@ -73,12 +73,12 @@ def returned_turned(context: Context) -> Iterator[CallEvent]:
 
 def _all_turned(context: Context, over: ast.expr, scope: Scope) -> bool:
     """Say whether all that a scan goes over is turned round where it is given, or in the variable it is given by."""
-    over = _written(context, over, scope)
-    parts = over.elts if isinstance(over, ast.Tuple | ast.List) else [over]
+    over = _written(over, scope)
+    parts = elements(over, lists=True)
     return bool(parts) and all(_turned(written(context, one, scope)) is not None for one in parts)
 
 
-def _written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+def _written(node: ast.expr, scope: Scope) -> ast.expr:
     """Return the tuple that a variable is the name of, or an expression itself."""
     value = scope.module.values.get(node) if isinstance(node, ast.Name) else None
     made = value.node if isinstance(value, Sequence) else None
@@ -108,13 +108,9 @@ def _reads(context: Context, event: CallEvent, above: dict[ast.AST, ast.AST]) ->
 
 def _outputs(event: CallEvent) -> list[ast.Name]:
     """Return the variables that get the outputs of a scan."""
-    statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
-        return []
-    target = statement.targets[0]
+    target = target_of(event)
     last = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
-    several = last.elts if isinstance(last, ast.Tuple) else [last]
-    return [one for one in several if isinstance(one, ast.Name)] if all(several) else []
+    return [one for one in elements(last) if isinstance(one, ast.Name)]
 
 
 def _of(event: CallEvent, read: ast.Name, place: int) -> bool:
@@ -139,7 +135,7 @@ def _turned(node: ast.expr) -> ast.expr | None:
 
 def _turned_names(over: ast.expr) -> set[str]:
     """Return the variables that a scan goes over the other way round, if it does so with all."""
-    parts = over.elts if isinstance(over, ast.Tuple | ast.List) else [over]
+    parts = elements(over, lists=True)
     inner = [_turned(one) for one in parts]
     names = {one.id for one in inner if isinstance(one, ast.Name)}
     return names if all(one is not None for one in inner) else set()

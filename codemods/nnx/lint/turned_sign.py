@@ -39,7 +39,7 @@ def turned(context: Context, makers: set[Value]) -> bool:
     if any(_RISING.search(module.source.data.decode(errors="ignore")) for module in modules):
         return True
     losses = _differentiated(context, list(scopes))
-    if not all(_falls(context, loss) for loss in losses) or (scopes and not losses):
+    if not all(_falls(loss) for loss in losses) or (scopes and not losses):
         return True
     return any(_negates(scope, losses) for scope in scopes)
 
@@ -78,7 +78,7 @@ def _differentiated(context: Context, scopes: list[Scope]) -> set[FunctionFacts]
     return {root.function for root in near or [root for root in roots if not scopes or root.scope.module in modules]}
 
 
-def _falls(context: Context, function: FunctionFacts) -> bool:
+def _falls(function: FunctionFacts) -> bool:
     """Say whether a function is one to be made small: by its name, by a minus in front, and by what it is made of."""
     named = bool(_LOSS.search(function.name))
     if not named and _GAIN.search(function.name):

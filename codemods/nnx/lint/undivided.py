@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, formula_of, in_test
 from codemods.nnx.lint.sum_of_means import is_mean
 from codemods.nnx.lint.syntax import argument, inside
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.optimizer.gradients import gradient
 
 _MAPS = frozenset({"map", "tree_map"})
@@ -111,9 +111,7 @@ def _of_means(context: Context, place: ast.AST, scope: Scope) -> bool:
             continue
         functions = [one.function for one, _ in context.flow.calls.invoked(found.call) if one.gradient]
         formula = formula_of(context, functions[0]) if len(functions) == 1 else None
-        if isinstance(formula, ast.Tuple) and formula.elts:
-            formula = formula.elts[0]
-        return formula is not None and is_mean(context, formula, functions[0].scope)
+        return formula is not None and is_mean(context, first_element(formula), functions[0].scope)
     return False
 
 

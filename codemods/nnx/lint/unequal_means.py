@@ -26,7 +26,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "pmean"):
         if name != "jax.lax.pmean" or not event.node.args or in_test(event.scope):
             continue
-        for one in _parts(context, event.node.args[0], event.scope):
+        for one in _parts(event.node.args[0], event.scope):
             mask = _masked(context, one, event.scope)
             if mask:
                 yield finding(
@@ -40,7 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
 
 
-def _parts(context: Context, node: ast.expr, scope: Scope) -> list[ast.expr]:
+def _parts(node: ast.expr, scope: Scope) -> list[ast.expr]:
     """Return what a mean over devices is taken of: one value, or the entries of a dict or tuple."""
     value = scope.module.values.get(node)
     if isinstance(value, Mapping) and isinstance(value.node, ast.Dict):

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
+from codemods.nnx.lint.cached_tracer import is_kept
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each
 from codemods.nnx.nodes import last_word
@@ -46,6 +47,31 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{ast.unparse(key)}` is an array, which has no hash: it is no key of a dict and in no set",
                 "take its number: int(x), or x.item() and x.tolist()",
             )
+    for scope, node, name in _remembered(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"`{ast.unparse(node)}` is an array, which has no hash: `{name}` cannot keep its results by it",
+            "keep them by something else, such as a number or a string",
+        )
+
+
+def _remembered(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
+    """Yield the arrays that functions get which keep their results by their arguments, each with the function."""
+    for module in context.project.modules:
+        if not module.source.mentions(b"cache"):
+            continue
+        for function in module.functions:
+            if not function.decorators or not is_kept(context, function):
+                continue
+            for event in context.flow.sites.callers(function):
+                if event.scope.module not in context.asked or context.bodies.guarded(event.node, event.scope):
+                    continue
+                given = (*event.node.args, *(k.value for k in event.node.keywords))
+                node = next((one for one in given if _array(context, one, event.scope)), None)
+                if node is not None:
+                    yield event.scope, node, function.name
 
 
 def _keys(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:
@@ -127,7 +153,8 @@ RULE = lint_rule(
     "an array as the key of a dict or the member of a set",
     why="""\
 Arrays of JAX have no hash, one of a single number neither: `counts[label]` for a label of `jnp.argmax` raises a
-TypeError, and so does `set(labels)`. An array of numpy gives numbers that can be keys, one of JAX gives arrays.
+TypeError, and so does `set(labels)`, and the call of a function under `functools.lru_cache` with an array. An array of
+numpy gives numbers that can be keys, one of JAX gives arrays.
 """,
     source="Stack Overflow, unhashable type ArrayImpl; measured on JAX 0.6.2, 0.7.2 and 0.10.2: TypeError",
     severity="error",

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.axes_length import miscounted
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.listed_data import listed, stored
+from codemods.nnx.lint.listed_data import listed, stored, ways
 from codemods.nnx.lint.places import compiled_roots, fix, jit_of
 from codemods.nnx.lint.static_parts import LISTING, from_numpy, held
 from codemods.nnx.lint.statics import static_arguments
@@ -137,9 +138,10 @@ def _listed(context: Context, value: Value | None, scope: Scope, depth: int = 0)
     """Say whether a list or dict comes of an operation or of a function of Python, as ``[2] + hidden``."""
     if value is None or depth > 3:
         return False
-    if isinstance(value, Call) and context.flow.calls.callee_name(context.flow.here(value, scope)) == "builtins.tuple":
+    given = context.flow.here(value, scope)
+    if _tupled(context, given):
         return False
-    found = context.flow.resolve(context.flow.here(value, scope))
+    found = context.flow.resolve(given)
     if isinstance(found.value, Call):
         return context.flow.calls.callee_name(found) in LISTING
     node = found.value.node if isinstance(found.value, Unknown) else None
@@ -150,6 +152,13 @@ def _listed(context: Context, value: Value | None, scope: Scope, depth: int = 0)
         or (isinstance(part, ast.BinOp) and _listed(context, scope.module.values.get(part), scope, depth + 1))
         for part in (node.left, node.right)
     )
+
+
+def _tupled(context: Context, given: Bound, depth: int = 0) -> bool:
+    """Say whether a value is made a tuple on some way, which is lost where it is followed."""
+    if isinstance(given.value, Call):
+        return context.flow.calls.callee_name(given) == "builtins.tuple"
+    return depth <= 3 and any(_tupled(context, one, depth + 1) for one in ways(context, given))
 
 
 RULE = lint_rule(

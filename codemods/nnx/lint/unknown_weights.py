@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.class_weights import class_weights
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
 from codemods.nnx.nodes import last_word
@@ -43,6 +44,14 @@ def _check(context: Context) -> Iterator[Finding]:
         if is_test(cls.scope.module) or "flax.nnx.Module" not in context.flow.classes.mro(cls)[1]:
             continue
         yield from _shared(context, cls)
+        for name, node in class_weights(context, cls):
+            yield finding(
+                RULE.code,
+                cls.scope,
+                node,
+                f"`{name}` belongs to the class and to none of its objects: it is neither trained nor saved",
+                f"make it in the constructor: self.{name} = ...",
+            )
         init = cls.methods.get("__init__")
         if init is not None and len(cls.methods) > 1 and not context.shared(_by_filter):
             yield from _plain(context, cls, init)
@@ -103,7 +112,7 @@ def _only(context: Context, cls: ClassFacts, name: str, init: FunctionFacts) -> 
     found = [
         one for _, stored in cls.stores[name] for one in (stored.options if isinstance(stored, Choice) else [stored])
     ]
-    found = [one for one in found if not (isinstance(one, Const) and one.value is None)]
+    found = [one for one in found if one != Const(None)]
     elsewhere = (event for event in context.flow.fields.stores().get(name, ()) if event.scope.function is not init)
     if len(found) != 1 or any(_may_be_of(context, event, cls) for event in elsewhere):
         return None
@@ -301,7 +310,8 @@ RULE = lint_rule(
     "weights that are no part of the module's parameters: a plain array, or layers in a list of the class",
     why="""\
 Only what is an `nnx.Param` is trained. An array in a plain attribute is carried along and never changes. A list in the
-body of a class belongs to the class: all its objects share it, and its layers are in no state.
+body of a class belongs to the class: all its objects share it, and its layers are in no state. So do a layer and a
+Variable that are made there, unless the class is a dataclass.
 """,
     source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: the weights stay as they were made",
     check=_check,

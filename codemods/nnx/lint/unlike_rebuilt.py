@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.moved_values import moved
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import own_nodes, taken_apart
+from codemods.nnx.lint.syntax import assignments, own_nodes, taken_apart
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Mapping, Param, Ref, Sequence, Star, Value
 
 _DECORATORS = frozenset({"register_pytree_node_class", "register_pytree_with_keys_class"})
@@ -230,10 +230,7 @@ def _stored(context: Context, init: FunctionFacts, given: dict[str, str], made: 
     body = init.node.body if isinstance(init.node, ast.FunctionDef) else []
     stores = [n for n in own_nodes(init.node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
     for statement in body:
-        if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
-            continue
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        for target, node in taken_apart(targets[0], statement.value):
+        for target, node in assignments(statement):
             if not isinstance(target, ast.Attribute) or values.get(target.value) is not init.self_param:
                 continue
             if sum(one.attr == target.attr for one in stores) != 1:

@@ -36,7 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _mapped(context: Context, event: CallEvent) -> Iterator[Finding]:
     """Yield the trees beside which ``jax.tree.map`` gets None or a number."""
     first, *others = zip(event.node.args[1:], event.value.args[1:], strict=True)
-    if _none(context, event, *first) and not any(_is_none(value) for _, value in others):
+    if _none(context, event, *first) and not any(value == Const(None) for _, value in others):
         yield finding(
             RULE.code,
             event.scope,
@@ -89,13 +89,13 @@ def _keys(context: Context, event: CallEvent, value: Value) -> frozenset[str] | 
     found = context.flow.resolve(context.flow.here(value, event.scope)).value
     if not isinstance(found, Mapping) or not isinstance(found.node, ast.Dict):
         return None
-    if isinstance(value, Item | Attr) and _filled(context, event, value):
+    if isinstance(value, Item | Attr) and _filled(event, value):
         return None
     keys = [key.value for key in found.node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
     return frozenset(keys) if len(keys) == len(found.node.keys) else None
 
 
-def _filled(context: Context, event: CallEvent, value: Item | Attr) -> bool:
+def _filled(event: CallEvent, value: Item | Attr) -> bool:
     """Say whether something is put into a dict, or taken out of it, where it is an entry or an attribute."""
     name = value.name if isinstance(value, Attr) else getattr(value.index, "value", None)
     return any(
@@ -104,18 +104,14 @@ def _filled(context: Context, event: CallEvent, value: Item | Attr) -> bool:
     )
 
 
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is None
-
-
 def _none(context: Context, event: CallEvent, node: ast.expr, value: Value) -> bool:
     """Say whether a variable is None here for certain, in the first round of a loop at least."""
-    if _is_none(value):
+    if value == Const(None):
         tests = (getattr(block, "test", None) for block, _ in context.bodies.paths(event.scope).get(event.node, ()))
         return isinstance(node, ast.Name) and not any(test and node.id in names_in(test) for test in tests)
     if not isinstance(value, Loop) or not isinstance(node, ast.Name) or value.node not in event.loops:
         return False
-    if not _is_none(value.before):
+    if value.before != Const(None):
         return False
     asked = (n.test for n in ast.walk(value.node) if isinstance(n, ast.If | ast.IfExp))
     return not any(node.id in names_in(test) for test in asked) and not context.bodies.sometimes(

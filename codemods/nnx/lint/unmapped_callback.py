@@ -12,7 +12,7 @@ from codemods.nnx.frames import Part
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BATCHING, STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import own_nodes
+from codemods.nnx.lint.syntax import is_none, own_nodes
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 
@@ -144,7 +144,7 @@ def _unmapped(event: CallEvent, name: str) -> bool:
     if "vectorized" in given:
         return False
     method = given.get("vmap_method")
-    return method is None or (isinstance(method, ast.Constant) and method.value is None)
+    return method is None or is_none(method)
 
 
 def _spread(function: FunctionFacts, names: frozenset[str]) -> set[str]:

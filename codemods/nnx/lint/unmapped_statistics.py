@@ -13,7 +13,7 @@ from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.same_seed import MODES
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, is_none, keyword
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Attr, Call, Const, Param
 
@@ -136,7 +136,7 @@ def _is_none(context: Context, axis: ast.expr, root: Root) -> bool:
         value = root.scope.module.values.get(axis)
         found = context.flow.resolve(context.flow.here(value, root.scope)).value if value is not None else None
         return found == Const(None)
-    return isinstance(axis, ast.Constant) and axis.value is None
+    return is_none(axis)
 
 
 def _called(context: Context, root: Root, param: Param) -> bool:

@@ -25,7 +25,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if function.owner is None or in_test(function.scope):
             continue
         lengths = next((name for name in function.params if _LENGTHS.fullmatch(name)), None)
-        if lengths is None or _reads(context, function, lengths):
+        if lengths is None or _reads(function, lengths):
             continue
         for event in context.bodies.calls.get(function.scope, ()):
             callee = event.value.callee
@@ -54,7 +54,7 @@ def _carries(context: Context, made: Bound, event: CallEvent) -> bool:
     return name == "flax.nnx.Bidirectional" or (name == "flax.nnx.RNN" and returned == Const(True))
 
 
-def _reads(context: Context, function: FunctionFacts, name: str) -> bool:
+def _reads(function: FunctionFacts, name: str) -> bool:
     """Say whether the body of a function, or a function in it, reads an argument."""
     return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(function.node))
 

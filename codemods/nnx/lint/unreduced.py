@@ -105,10 +105,10 @@ def _reduced(context: Context, root: Root, specs: ast.expr) -> ast.AST | None:
     if last(name) not in _REDUCING or not name.startswith("jax.numpy.") or not whole:
         if name or not isinstance(value.callee, Attr) or value.callee.name not in _REDUCING or value.args:
             return None
-    return value.node if _sharded(context, value.node, function, root, specs) else None
+    return value.node if _sharded(context, value.node, function, specs) else None
 
 
-def _sharded(context: Context, node: ast.AST, function: FunctionFacts, root: Root, specs: ast.expr) -> bool:
+def _sharded(context: Context, node: ast.AST, function: FunctionFacts, specs: ast.expr) -> bool:
     """Say whether a result depends on a parameter that is sharded."""
     specced = specs.elts if isinstance(specs, ast.Tuple) else [specs] * len(function.params)
     sharded = {

@@ -14,7 +14,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.places import foreign, in_test, position, resolved, written
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.syntax import argument, constant, new_axis
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Item, Param, Sequence
@@ -126,7 +126,7 @@ def _without_axis(node: ast.expr) -> ast.expr | None:
         return None
     *before, new = node.slice.elts
     whole = all((isinstance(one, ast.Slice) and one.lower is one.upper is None) or _is(one, ...) for one in before)
-    return node.value if whole and (_is(new, None) or last_word(new) == "newaxis") else None
+    return node.value if whole and new_axis(new) else None
 
 
 def _is(node: ast.expr, value: object) -> bool:

@@ -165,12 +165,12 @@ class _Unsigned:
         if isinstance(bound.value, Round | Each):  # an array keeps its type in its rows
             return self._of(flow.with_value(bound, bound.value.base), depth + 1)
         if isinstance(bound.value, Param) and any(isinstance(one.value, Const) for one in sources):
-            return self._given(bound, bound.value, depth)  # written into the array that is given
+            return self._given(bound.value, depth)  # written into the array that is given
         made = [self._made(source, depth) for source in sources]
         widths = [one for one in made if one is not None]
         return max(widths) if widths and len(widths) == len(made) else None
 
-    def _given(self, bound: Bound, param: Param, depth: int) -> int | None:
+    def _given(self, param: Param, depth: int) -> int | None:
         """Return the width of what all calls of a function give a parameter."""
         flow = self._context.flow
         given = [flow.argument(entry, param.name) for entry in flow.sites.entries(param.function)]

@@ -187,7 +187,7 @@ def _given_back(context: Context) -> Iterator[Finding]:
         function = root.function
         if function.scope.module not in context.asked or in_test(root.scope) or not root.transform.endswith("jit"):
             continue
-        if function.generator or _paired(context, function):
+        if function.generator or _paired(function):
             continue
         plain = isinstance(function.node, ast.Lambda)  # what it gives may be meant for something else
         for returned in function.returns:
@@ -205,7 +205,7 @@ def _given_back(context: Context) -> Iterator[Finding]:
                     break
 
 
-def _paired(context: Context, function: FunctionFacts) -> bool:
+def _paired(function: FunctionFacts) -> bool:
     """Say whether ``jax.custom_gradient`` takes what a function returns: the value and a function of the gradient."""
     if b"custom_gradient" not in function.scope.module.source.data:
         return False

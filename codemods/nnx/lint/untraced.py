@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.syntax import constant, keyword, several
+from codemods.nnx.lint.syntax import constant, is_none, keyword, several
 from codemods.nnx.nodes import last_word
 
 _STATIC = frozenset({"jit", "pmap", "remat", "checkpoint"})  # transforms whose options may say what is static
@@ -83,10 +83,6 @@ def _declared(options: ast.Call, rest: list[str]) -> set[str] | None:
     if node is not None and names is None and not is_none(node):
         return None
     return found | {name for name in several(names) if isinstance(name, str)}
-
-
-def is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _axes(name: str, options: ast.Call) -> ast.expr | None:

@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import inside, taken_apart
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 
 _BEST = pattern(r"(^|_)(best|optimal|lowest)(_|$)", re.I)
@@ -81,7 +81,7 @@ def _kept(event: CallEvent) -> str | None:
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.value is not event.node:
         return None
     target = statement.targets[0]
-    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    names = elements(target)
     best = [one.id for one in names if isinstance(one, ast.Name) and _BEST.search(one.id)]
     return best[0] if len(best) == 1 else None
 

@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, constant
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Class, Value
 
@@ -142,7 +142,7 @@ def _written(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
     item = node.func.value
     if node.keywords or not (isinstance(item, ast.Subscript) and isinstance(item.value, ast.Attribute)):
         return None, None
-    place = item.slice.elts[0] if isinstance(item.slice, ast.Tuple) and item.slice.elts else item.slice
+    place = first_element(item.slice)
     known = item.value.attr == "at" and isinstance(place, ast.Attribute | ast.Subscript | ast.Name)
     return (item.value.value, place) if known else (None, None)
 

@@ -6,17 +6,17 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.arrays import COMPARED, ELEMENTWISE_LOSSES, UNKNOWN, Array, Arrays
+from codemods.nnx.lint.arrays import COMPARED, ELEMENTWISE_LOSSES, UNKNOWN, Array, Arrays, batched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import made, origin, own_stores
 from codemods.nnx.lint.places import each, foreign, in_test, shown
-from codemods.nnx.lint.syntax import argument, constant, keyword
+from codemods.nnx.lint.syntax import argument, constant, is_none, keyword
 from codemods.nnx.lint.variable_condition import variable_conditions
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
@@ -175,10 +175,21 @@ def _mapped(context: Context, scope: Scope) -> dict[Value, Array]:
     around: Scope | None = scope
     while around is not None:
         function = around.function
-        if function is not None and function in context.traced:
+        if function is not None and function in context.traced and not _whole(context, function):
             found.update(dict.fromkeys(function.params.values(), UNKNOWN))
         around = around.parent
     return found
+
+
+def _whole(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a traced function gets its arguments as they are given: it is only compiled or differentiated."""
+    tracing = context.traced.get(function)
+    if tracing is None or tracing.mapped or function in context.shared(batched):
+        return False
+    return bool(tracing.roots) and all(last(root.transform) in _WHOLE for root in tracing.roots)
+
+
+_WHOLE = frozenset({"jit", "grad", "value_and_grad", "checkpoint", "remat"})
 
 
 def _found(scope: Scope, node: ast.AST, word: str, what: str) -> Finding:
@@ -226,7 +237,7 @@ def least_axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Va
         return least_axes(context, node.operand, scope, given)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
         parts_ = node.slice.elts
-        new = sum(isinstance(part, ast.Constant) and part.value is None for part in parts_)
+        new = sum(is_none(part) for part in parts_)
         if new:  # what is sliced is an axis, too
             return new + sum(isinstance(part, ast.Slice) for part in parts_)
     value = scope.module.values.get(node)

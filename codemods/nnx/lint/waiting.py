@@ -117,7 +117,7 @@ def gives_nothing(roots: tuple[Root, ...]) -> bool:
     return bool(roots) and all(
         not isinstance(root.function.node, ast.Lambda)
         and not root.function.generator
-        and all(isinstance(value, Const) and value.value is None for value in root.function.returns)
+        and all(value == Const(None) for value in root.function.returns)
         for root in roots
     )
 

@@ -29,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if in_test(scope) or not isinstance(norm, ast.Call) or last_word(norm.func) not in _NORMS:
             continue
         taken = _gradient(context, norm, scope, 0)
-        if taken is not None and _of_weights(context, taken, scope):
+        if taken is not None and _of_weights(taken):
             yield finding(
                 RULE.code,
                 scope,
@@ -53,7 +53,7 @@ def _gradient(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast
     return None
 
 
-def _of_weights(context: Context, taken: ast.Call, scope: Scope) -> bool:
+def _of_weights(taken: ast.Call) -> bool:
     """Say whether a function is differentiated by the model that it calls, or by the parameters that it applies."""
     assert isinstance(taken.func, ast.Call)
     places = keyword(taken.func, "argnums")

@@ -10,8 +10,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import in_test, written
-from codemods.nnx.lint.policy_losses import made_by
 from codemods.nnx.lint.syntax import argument, constant, entry_word, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern

@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.array_calls import whole_of
 from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import constant, entry_word, operands
+from codemods.nnx.lint.syntax import constant, entry_word, keyword, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
 
 _REWARD = pattern(r"(^|_)(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
 _REDUCING = frozenset({"max", "amax", "min", "amin", "nanmax"})
-_ARRAYS = frozenset({"jnp", "np", "numpy"})
 # what holds the entries of several examples
 _BATCHES = frozenset({"batch", "minibatch", "mini_batch", "transitions"})
 
@@ -83,13 +83,9 @@ def _entry(node: ast.expr) -> bool:
 
 def _reduced(node: ast.expr) -> ast.expr | None:
     """Return the array of which an expression is the greatest or smallest value of all."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.keywords:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _REDUCING:
         return None
-    if node.func.attr not in _REDUCING:
-        return None
-    if last_word(node.func.value) in _ARRAYS:
-        return node.args[0] if len(node.args) == 1 else None
-    return node.func.value if not node.args else None
+    return whole_of(node)
 
 
 def _several(context: Context, function: FunctionFacts, values: ast.expr, scope: Scope, plural: bool) -> bool:
@@ -112,7 +108,7 @@ def _chosen_for_each(node: ast.AST) -> bool:
         return isinstance(rows, ast.Call) and last_word(rows.func) == "arange"
     if not isinstance(node, ast.Call):
         return False
-    axis = next((k.value for k in node.keywords if k.arg == "axis"), None)
+    axis = keyword(node, "axis")
     if last_word(node.func) == "sum" and constant(axis) in (1, -1):
         return any(isinstance(n, ast.Call) and last_word(n.func) == "one_hot" for n in ast.walk(node))
     if last_word(node.func) != "take_along_axis":

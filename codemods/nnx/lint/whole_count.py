@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.array_calls import array_of, axis_of, whole_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import argument, constant, operands
+from codemods.nnx.lint.syntax import constant, is_none, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -39,18 +40,13 @@ def _of_rows(context: Context, scope: Scope, node: ast.expr) -> str:
     made = written(context, node, scope)
     if not isinstance(made, ast.Call) or last_word(made.func) != "sum":
         return ""
-    function = isinstance(made.func, ast.Attribute) and last_word(made.func.value) in {"jnp", "np", "numpy"}
-    given = made.args[0] if function and made.args else getattr(made.func, "value", None)
-    if constant(argument(made, int(function), "axis")) not in (1, -2) or given is None:
+    given = array_of(made)
+    if constant(axis_of(made)) not in (1, -2) or given is None:
         return ""
     for factor in operands(written(context, given, scope), ast.Mult):
         if isinstance(factor, ast.Subscript) and isinstance(factor.slice, ast.Tuple):
             last = factor.slice.elts[-1]
-            if (
-                isinstance(last, ast.Constant)
-                and last.value is None
-                and _MASK.fullmatch(last_word(factor.value).lower())
-            ):
+            if is_none(last) and _MASK.fullmatch(last_word(factor.value).lower()):
                 return ast.unparse(factor.value)
     return ""
 
@@ -66,12 +62,8 @@ def _at_least(node: ast.expr) -> ast.expr:
 
 def _whole(node: ast.expr) -> str:
     """Return the mask of which all is summed: ``jnp.sum(mask)`` or ``mask.sum()``."""
-    if not isinstance(node, ast.Call) or last_word(node.func) != "sum" or node.keywords:
-        return ""
-    function = isinstance(node.func, ast.Attribute) and last_word(node.func.value) in {"jnp", "np", "numpy"}
-    if function:
-        return ast.unparse(node.args[0]) if len(node.args) == 1 else ""
-    return ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) and not node.args else ""
+    summed = whole_of(node) if isinstance(node, ast.Call) and last_word(node.func) == "sum" else None
+    return ast.unparse(summed) if summed is not None else ""
 
 
 _BAD = """\

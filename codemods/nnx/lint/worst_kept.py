@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import bound_once
@@ -119,7 +120,7 @@ def _read(context: Context, function: Bound) -> tuple[str, bool] | None:
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node, turned = node.operand, not turned
     while isinstance(node, ast.Call) and last_word(node.func) in _THROUGH:
-        inner = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
+        inner = array_of(node)
         if isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub):
             inner, turned = inner.operand, not turned
         node = inner

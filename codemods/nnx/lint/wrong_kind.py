@@ -20,6 +20,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.pair_update import pair_updates
 from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.lint.sampler_arguments import misplaced_bounds
 from codemods.nnx.lint.split_as_key import split_keys
 from codemods.nnx.lint.streams_wanted import no_streams
 from codemods.nnx.may.may import Made
@@ -67,6 +68,7 @@ def _check(context: Context) -> Iterator[Finding]:
         *no_streams(context),
         *exchanged(context),
         *pair_updates(context),
+        *misplaced_bounds(context),
     ):
         yield finding(RULE.code, event.scope, node, message, help)
 
@@ -123,18 +125,10 @@ def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
                 "give its place in a list, or a number made of it: zlib.crc32(name.encode())",
             )
         return
-    if word in _SHAPED and isinstance(value, Param) and other is not None and _is_key(context, other, event):
-        if kinds_of(context, value, event.scope) != {Kind.KEY}:
-            yield finding(
-                RULE.code,
-                event.scope,
-                node,
-                f"the key comes first: `jax.random.{word}(key, shape)`",
-                "exchange the arguments",
-            )
-        return
-    shape = isinstance(value, Sequence | Const) and not (isinstance(value, Const) and isinstance(value.value, str))
-    if shape and other is not None and _is_key(context, other, event):
+    wrong = isinstance(value, Sequence | Const) and not (isinstance(value, Const) and isinstance(value.value, str))
+    if word in _SHAPED and isinstance(value, Param):
+        wrong = not _is_key(context, value, event)
+    if wrong and other is not None and _is_key(context, other, event):
         yield finding(
             RULE.code,
             event.scope,

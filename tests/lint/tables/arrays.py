@@ -360,6 +360,30 @@ print(tree.value)
     "NNX842": Cases(
         bad=(
             """\
+from flax import struct
+@struct.dataclass
+class Mean:
+    total: jax.Array
+    count: int = 0
+    def merge(self, other):
+        total = self.total + other.total
+        return self.replace(total=total, count=self.count + other.count)
+mean = Mean(jnp.zeros(()))
+for v in batches:
+    mean.merge(Mean(v.sum(), 3))  # NNX842
+print(mean.total)
+""",
+            """\
+from typing import NamedTuple
+class Graph(NamedTuple):
+    nodes: np.ndarray
+def relabel(graphs):
+    for graph in graphs:
+        nodes = graph.nodes * 2
+        graph._replace(nodes=nodes)  # NNX842
+    return graphs
+""",
+            """\
 def frozen(params):
     jax.tree.map(jax.lax.stop_gradient, params)  # NNX842
     return params
@@ -419,6 +443,59 @@ loss = adapt(model, x, 3)
 """,
         ),
         clean=(
+            """\
+from flax import struct
+@struct.dataclass
+class Mean:
+    total: jax.Array
+    count: int = 0
+    def merge(self, other):
+        total = self.total + other.total
+        return self.replace(total=total, count=self.count + other.count)
+mean = Mean(jnp.zeros(()))
+for v in batches:
+    mean = mean.merge(Mean(v.sum(), 3))
+print(mean.total)
+""",
+            """\
+class Mean:
+    def __init__(self):
+        self.total = 0.0
+    def replace(self, total):
+        self.total = total
+        return self
+    def merge(self, other):
+        return self.replace(total=self.total + other)
+mean = Mean()
+for v in batches:
+    mean.merge(float(v.sum()))
+print(mean.total)
+""",
+            """\
+from flax import struct
+class Mean(struct.PyTreeNode):
+    total: float = 0.0
+    def merge(self, other):
+        seen.append(other)
+        return self.replace(total=self.total + other)
+seen = []
+mean = Mean()
+mean.merge(3.0)
+print(seen)
+""",
+            """\
+from typing import NamedTuple
+class Graph(NamedTuple):
+    nodes: np.ndarray
+def relabel(graphs, kinds):
+    for graph in graphs:
+        nodes = graph.nodes
+        for i, kind in enumerate(nodes):
+            nodes[i] = kinds.index(kind)
+        graph._replace(nodes=nodes)
+    return graphs
+print(relabel([Graph(np.array([6, 1]))], [1, 6]))
+""",
             """\
 def loss(weights, rows, wanted):
     return jnp.mean((rows @ weights - wanted) ** 2)
@@ -1182,6 +1259,43 @@ y = table(jnp.full((3,), 10))  # NNX847
 z = table(jax.random.randint(key, (3,), 0, 12))  # NNX847
 w = table(jnp.zeros((3,), jnp.int32).at[0].set(11))  # NNX847
 """,
+            # as many as words, however many that are
+            """\
+WORDS = sorted(set("a rose is a rose".split()))
+ROWS = len(WORDS)
+PAD = ROWS
+def collate(texts):
+    out = np.full((len(texts), 6), PAD, np.int32)
+    for row, text in zip(out, texts):
+        ids = [WORDS.index(word) for word in text.split()]
+        row[: len(ids)] = ids
+    return jnp.asarray(out)
+class Bag(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(ROWS, 4, rngs=rngs)
+    def __call__(self, ids):
+        return self.embed(ids).mean(axis=1)  # NNX847
+def loss(net, ids):
+    return net(ids).sum()
+y = nnx.value_and_grad(loss)(Bag(nnx.Rngs(0)), collate(["a rose", "is"]))[0]
+""",
+            """\
+class Bag(nnx.Module):
+    def __init__(self, rows, rngs):
+        self.embed = nnx.Embed(rows, 4, rngs=rngs)
+    def __call__(self, ids):
+        return self.embed(ids)  # NNX847
+def padded(ids, pad):
+    return jnp.pad(ids, (0, 2), constant_values=pad)
+def main(text):
+    words = sorted(set(text.split()))
+    size = len(words)
+    net, start, stop = Bag(size + 1, nnx.Rngs(0)), size, size + 1
+    def run(net, ids):
+        return net(ids).sum()
+    return run(net, padded(jnp.arange(2), start)) + run(net, padded(jnp.arange(2), stop))
+y = main("a rose is a rose")
+""",
             # under a gradient
             """\
 AMINO, PAD, MASK = 20, 20, 21
@@ -1541,6 +1655,46 @@ def loss(net, ids, drop):
     return net(corrupt(ids, drop)).sum()
 ids = jnp.arange(4)
 y = loss(Lm(ROWS + 1, nnx.Rngs(0)), ids, ids > 1)
+""",
+            """\
+WORDS = sorted(set("a rose is a rose".split()))
+ROWS = len(WORDS)
+PAD = ROWS
+def collate(texts):
+    out = np.full((len(texts), 6), PAD, np.int32)
+    for row, text in zip(out, texts):
+        ids = [WORDS.index(word) for word in text.split()]
+        row[: len(ids)] = ids
+    return jnp.asarray(out)
+class Bag(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(ROWS + 1, 4, rngs=rngs)
+    def __call__(self, ids):
+        return self.embed(ids).mean(axis=1)
+def loss(net, ids):
+    return net(ids).sum()
+y = nnx.value_and_grad(loss)(Bag(nnx.Rngs(0)), collate(["a rose", "is"]))[0]
+""",
+            # the words are more by then, or those of another text
+            """\
+words = {"a": 0, "rose": 1}
+PAD = len(words)
+words["<pad>"] = PAD
+table = nnx.Embed(len(words), 4, rngs=nnx.Rngs(0))
+y = table(jnp.full((3,), PAD))
+""",
+            """\
+def count(text):
+    size = len(set(text.split()))
+    return size
+class Bag(nnx.Module):
+    def __init__(self, rows, rngs):
+        self.embed = nnx.Embed(rows, 4, rngs=rngs)
+    def __call__(self, ids):
+        return self.embed(ids)
+def run(net, ids):
+    return net(ids).sum()
+y = run(Bag(count("a rose is a flower"), nnx.Rngs(0)), jnp.full((2,), count("a rose")))
 """,
             """\
 table = nnx.Embed(10, 4, rngs=nnx.Rngs(0))

@@ -120,6 +120,18 @@ CASES = {
     "NNX662": Cases(
         bad=(
             """\
+from flax import linen as nn
+class Tagger(nn.Module):
+    def setup(self):
+        self.there = nn.RNN(nn.GRUCell(4))
+        self.back = nn.RNN(nn.GRUCell(4), reverse=True)
+        self.out = nn.Dense(2)
+    def __call__(self, v):
+        both = jnp.concatenate([self.there(v), self.back(v)], axis=-1)  # NNX662
+        return self.out(both)
+variables = Tagger().init(jax.random.key(0), jnp.ones((1, 5, 3)))
+""",
+            """\
 class Tagger(nnx.Module):
     def __init__(self, rngs):
         self.there = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), rngs=rngs)
@@ -154,6 +166,18 @@ print(Reader(nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Tagger(nn.Module):
+    def setup(self):
+        self.there = nn.RNN(nn.GRUCell(4))
+        self.back = nn.RNN(nn.GRUCell(4), reverse=True, keep_order=True)
+        self.out = nn.Dense(2)
+    def __call__(self, v):
+        both = jnp.concatenate([self.there(v), self.back(v)], axis=-1)
+        return self.out(both)
+variables = Tagger().init(jax.random.key(0), jnp.ones((1, 5, 3)))
+""",
             """\
 class Tagger(nnx.Module):
     def __init__(self, rngs):

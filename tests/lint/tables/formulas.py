@@ -313,6 +313,24 @@ def loss(logits, lengths, labels, other):
     "NNX783": Cases(
         bad=(
             """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+def walk(key, v):
+    def body(v, k):
+        return v + jax.random.normal(k, v.shape), None  # NNX783
+    return jax.lax.scan(body, v, jax.random.split(key, 3))[0]
+print(jax.jit(jax.shard_map(walk, mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d")))(key, x))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+def walk(key, v):
+    for k in jax.random.split(key, 3):
+        v = v + jax.random.normal(k, v.shape)  # NNX783
+    return v
+print(jax.shard_map(walk, mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d"))(key, x))
+""",
+            """\
 from jax.sharding import PartitionSpec as P
 mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
 def drop(k, h):
@@ -368,6 +386,25 @@ def noisy(v, k):
 """,
         ),
         clean=(
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+def walk(keys, v):
+    def body(v, k):
+        return v + jax.random.normal(k, v.shape), None
+    return jax.lax.scan(body, v, keys[0])[0]
+print(jax.shard_map(walk, mesh=mesh, in_specs=(P("d"), P("d")), out_specs=P("d"))(jax.random.split(key, (1, 3)), x))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+def walk(key, v):
+    def body(v, k):
+        k = jax.random.fold_in(k, jax.lax.axis_index("d"))
+        return v + jax.random.normal(k, v.shape), None
+    return jax.lax.scan(body, v, jax.random.split(key, 3))[0]
+print(jax.shard_map(walk, mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d"))(key, x))
+""",
             """\
 from jax.sharding import PartitionSpec as P
 mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))

@@ -27,7 +27,300 @@ inputs, weights = prepare(np.random.default_rng(0), targets)
 step(nnx.Embed(5, 5, rngs=nnx.Rngs(0)), inputs, targets, weights)
 """
 
+_SQUARES = """\
+def squares(m):
+    return sum(jnp.sum(p**2) for p in jax.tree.leaves(nnx.state(m, nnx.Param)))
+"""
+
 CASES = {
+    "NNX567": Cases(
+        bad=(
+            _SQUARES
+            + """\
+@nnx.jit
+def step(model, optimizer, v):
+    def loss_fn(m):
+        return jnp.mean(m(v) ** 2) + 0.01 * squares(model)  # NNX567
+    optimizer.update(model, nnx.grad(loss_fn)(model))
+""",
+            # under names, with what is reported beside the loss
+            _SQUARES
+            + """\
+def step(model, optimizer, v):
+    def loss_fn(m):
+        error = jnp.mean(m(v) ** 2)
+        decay = squares(model)
+        loss = error + 0.01 * decay  # NNX567
+        return loss, (error, decay)
+    (loss, parts), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model)
+    optimizer.update(model, grads)
+    return parts
+""",
+            """\
+def step(model, optimizer, v):
+    def loss_fn(m):
+        loss = jnp.mean(m(v) ** 2)
+        loss += 0.01 * jnp.sum(model.kernel[...] ** 2)  # NNX567
+        return loss
+    optimizer.update(model, nnx.grad(loss_fn)(model))
+""",
+            # plain parameters, which a state holds
+            """\
+def train_step(state, tx, v):
+    def loss_fn(params):
+        leaves = jax.tree.leaves(state.params)
+        l2 = 0.5 * sum(jnp.sum(p**2) for p in leaves)
+        return jnp.mean((v @ params["w"]) ** 2) + 1e-4 * l2  # NNX567
+    return jax.value_and_grad(loss_fn)(state.params)
+""",
+            _SQUARES
+            + """\
+class Trainer:
+    def __init__(self):
+        self.net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    def step(self, v):
+        def loss_fn(net):
+            return jnp.mean(net(v) ** 2) + squares(self.net)  # NNX567
+        return nnx.grad(loss_fn)(self.net)
+""",
+            # by a method, a decorator, and of what was made before
+            _SQUARES
+            + """\
+class Trainer:
+    def __init__(self):
+        self.net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    def loss(self, net, v):
+        return jnp.mean(net(v) ** 2) + squares(self.net)  # NNX567
+    def step(self, v):
+        return nnx.grad(self.loss)(self.net, v)
+def decorated(model, v):
+    @nnx.value_and_grad
+    def loss_fn(m):
+        loss = jnp.mean(m(v) ** 2)
+        loss = loss + squares(model)  # NNX567
+        return loss
+    return loss_fn(model)
+def before(model, v):
+    params = nnx.state(model, nnx.Param)
+    decay = squares(model)
+    def loss_fn(m):
+        return jnp.mean(m(v) ** 2) + decay  # NNX567
+    def norm_fn(m):
+        return jnp.mean(m(v) ** 2) + 0.1 * optax.global_norm(params)  # NNX567
+    return nnx.grad(loss_fn)(model), nnx.grad(norm_fn)(model)
+""",
+            _SQUARES
+            + """\
+def loss_fn(m, v):
+    return squares(model) + jnp.mean(m(v) ** 2)  # NNX567
+print(nnx.value_and_grad(loss_fn)(model, x)[0])
+""",
+        ),
+        clean=(
+            _SQUARES
+            + """\
+@nnx.jit
+def step(model, optimizer, v):
+    def loss_fn(m):
+        return jnp.mean(m(v) ** 2) + 0.01 * squares(m)
+    optimizer.update(model, nnx.grad(loss_fn)(model))
+step(model, optimizer, x)
+""",
+            # another model, and how far this one is from it
+            _SQUARES
+            + """\
+def step(model, optimizer, teacher, v):
+    def loss_fn(m):
+        return jnp.mean((m(v) - teacher(v)) ** 2) + 0.01 * squares(teacher) + jnp.mean((m(v) - model(v)) ** 2)
+    optimizer.update(model, nnx.grad(loss_fn)(model))
+step(model, optimizer, nnx.Linear(3, 3, rngs=nnx.Rngs(1)), x)
+""",
+            # the loss takes the place of the name
+            _SQUARES
+            + """\
+def loss_fn(model, v):
+    return squares(model) + jnp.mean(model(v) ** 2)
+print(nnx.value_and_grad(loss_fn)(model, x)[0])
+""",
+            # no gradient is wanted, and it says so; what is beside the loss needs none
+            _SQUARES
+            + """\
+def step(model, v):
+    def loss_fn(m):
+        loss = jnp.mean(m(v) ** 2) + jax.lax.stop_gradient(squares(model))
+        return loss, squares(model)
+    return nnx.value_and_grad(loss_fn, has_aux=True)(model)
+step(model, x)
+""",
+            # what was made before is of another model, or of the data as well
+            _SQUARES
+            + """\
+def step(model, other, v):
+    decay, far = squares(other), jnp.mean((other(v) - model(v)) ** 2)
+    def loss_fn(m):
+        return jnp.mean(m(v) ** 2) + decay + far
+    return nnx.grad(loss_fn)(model)
+step(model, nnx.Linear(3, 3, rngs=nnx.Rngs(1)), x)
+""",
+            # the gradient is of another one
+            _SQUARES
+            + """\
+def step(first, second, v):
+    def loss_fn(m):
+        return jnp.mean(m(v) ** 2) + squares(second)
+    return nnx.grad(loss_fn)(first), nnx.grad(lambda m: squares(m))(second)
+step(model, nnx.Linear(3, 3, rngs=nnx.Rngs(1)), x)
+""",
+            """\
+def train_step(params, v):
+    def loss_fn(params):
+        l2 = 0.5 * sum(jnp.sum(p**2) for p in jax.tree.leaves(params))
+        return jnp.mean((v @ params["w"]) ** 2) + 1e-4 * l2
+    return jax.value_and_grad(loss_fn)(params)
+train_step({"w": x}, x)
+""",
+            # the difference to the model before, whose own loss is a number
+            """\
+def step(model, v):
+    def loss_fn(m):
+        return jnp.mean(m(v) ** 2) - jnp.mean(model(v) ** 2)
+    return nnx.value_and_grad(loss_fn)(model)
+step(model, x)
+""",
+        ),
+    ),
+    "NNX568": Cases(
+        bad=(
+            """\
+def epoch(model, optimizer, batches):
+    for v in batches:
+        loss, grads = nnx.value_and_grad(lambda m: jnp.mean(m(v) ** 2))(model)  # NNX568
+    optimizer.update(model, grads)
+    return loss
+""",
+            # divided by the number of micro batches, of which one alone is left
+            """\
+def loss_fn(m, v):
+    return jnp.mean(m(v) ** 2)
+@nnx.jit
+def step(model, optimizer, v):
+    for i in range(4):
+        grads = nnx.grad(loss_fn)(model, v[i])  # NNX568
+    grads = jax.tree.map(lambda g: g / 4, grads)
+    optimizer.update(model, grads)
+""",
+            # by functions
+            """\
+def gradients(m, v):
+    return nnx.value_and_grad(lambda m: jnp.mean(m(v) ** 2))(m)
+def apply(m, opt, grads):
+    opt.update(m, grads)  # NNX904
+def train(model, optimizer, v, rounds):
+    for _ in range(rounds):
+        total = 0.0
+        for i in range(3):
+            part = v[i]
+            loss, grads = gradients(model, part)  # NNX568
+            total += loss
+        apply(model, optimizer, grads)
+    return total / 3
+train(model, optimizer, jnp.ones((3, 3)), 1)
+""",
+            """\
+def step(params, opt_state, tx, rows):
+    for row in rows:
+        g = jax.grad(lambda p: jnp.mean((row * p) ** 2))(params)  # NNX568
+    updates, opt_state = tx.update(g, opt_state, params)
+    return optax.apply_updates(params, updates), opt_state
+""",
+        ),
+        clean=(
+            """\
+def epoch(model, optimizer, batches):
+    for v in batches:
+        loss, grads = nnx.value_and_grad(lambda m: jnp.mean(m(v) ** 2))(model)
+        jax.block_until_ready(grads)
+    optimizer.update(model, grads)
+    return loss
+epoch(model, optimizer, batches)
+""",
+            """\
+@nnx.jit
+def epoch(model, optimizer, v):
+    total = jax.tree.map(jnp.zeros_like, nnx.state(model, nnx.Param))
+    for i in range(2):
+        grads = nnx.grad(lambda m: jnp.mean(m(v[i]) ** 2))(model)
+        total = jax.tree.map(jnp.add, total, grads)
+    optimizer.update(model, jax.tree.map(lambda g: g / 2, total))
+epoch(model, optimizer, jnp.ones((2, 3)))
+""",
+            # every round computes the same, as for a measure of time
+            """\
+def timed(model, optimizer, v):
+    compiled = nnx.jit(nnx.grad(lambda m, v: jnp.mean(m(v) ** 2)))
+    for _ in range(3):
+        grads = compiled(model, v)
+    optimizer.update(model, grads)
+timed(model, optimizer, x)
+""",
+            # the first batch alone is wanted
+            """\
+def gradients(m, v):
+    return nnx.grad(lambda m: jnp.mean(m(v) ** 2))(m)
+def first(model, optimizer, batches):
+    for v in batches:
+        grads = gradients(model, v)
+        break
+    optimizer.update(model, grads)
+first(model, optimizer, batches)
+""",
+            # what the rounds make of the one before, of which the last is wanted
+            """\
+def settled(model, optimizer, v):
+    for _ in range(3):
+        v = jnp.tanh(v)
+        half = v / 2
+        grads = nnx.grad(lambda m, h: jnp.mean(m(h) ** 2))(model, half)
+    optimizer.update(model, grads)
+settled(model, optimizer, x)
+""",
+            # the loop trains the one model, and its last round begins the step of the other
+            """\
+@nnx.jit
+def step(first, second, first_opt, second_opt, batches):
+    for v in batches:
+        grads = nnx.grad(lambda m: jnp.mean((m(v) - second(v)) ** 2))(first)
+        first_opt.update(first, grads)
+        others = nnx.grad(lambda m: jnp.mean((m(v) - first(v)) ** 2))(second)
+    second_opt.update(second, others)
+other = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+step(model, other, optimizer, nnx.Optimizer(other, optax.sgd(0.1), wrt=nnx.Param), batches)
+""",
+            # other gradients are applied
+            """\
+def gradients(m, v):
+    return nnx.grad(lambda m: jnp.mean(m(v) ** 2))(m)
+def last(model, optimizer, batches):
+    for v in batches:
+        grads = gradients(model, v)
+    norm = optax.global_norm(grads)
+    grads = gradients(model, jnp.concatenate(batches).reshape(2, 3))
+    optimizer.update(model, grads)
+    return norm
+last(model, optimizer, batches)
+""",
+            # no gradients at all
+            """\
+def merged(parts):
+    found = {}
+    for part in parts:
+        grads = dict(part)
+    found.update(grads)
+    return found
+print(merged([{"a": 1}, {"b": 2}]))
+""",
+        ),
+    ),
     "NNX789": Cases(
         bad=(
             """\
@@ -237,6 +530,22 @@ def loss(logits, labels, group):
     "NNX850": Cases(
         bad=(
             """\
+def loss(w, v):
+    p = v * w
+    return jnp.sum(p ** 2), {"p": p}
+def step(w, v):
+    (value, grads), metrics = jax.value_and_grad(loss, has_aux=True)(w, v)  # NNX850
+    return w - 0.1 * grads, metrics
+""",
+            """\
+def loss(w, v):
+    p = v * w
+    return jnp.sum(p ** 2), {"p": p}
+def step(w, v):
+    grads = jax.grad(loss, has_aux=True)(w, v)  # NNX850
+    return w - 0.1 * grads
+""",
+            """\
 def elbo(params, v):
     return (params * v).sum(), (params, v)
 def step(params, v):
@@ -257,6 +566,21 @@ def step(p, x):
 """,
         ),
         clean=(
+            """\
+def loss(w, v):
+    g = jax.grad(lambda u: jnp.sum(u ** 2))(v)
+    return jnp.sum((w * g) ** 2), g
+(value, grads), param_grads = jax.value_and_grad(loss, has_aux=True)(2.0, x)
+print(value, grads, 2.0 - 0.1 * param_grads)
+""",
+            """\
+def loss(w, v):
+    p = v * w
+    return jnp.sum(p ** 2), p
+both = jax.grad(loss, has_aux=True)(2.0, x)
+(value, pred), grad = jax.value_and_grad(loss, has_aux=True)(2.0, x)
+print(2.0 - 0.1 * both[0], both, value, pred, grad)
+""",
             """\
 class Search:
     def __init__(self, fun, value_and_grad=False):
@@ -486,6 +810,15 @@ print(jax.grad(counted)(2.0))
     "NNX851": Cases(
         bad=(
             """\
+params = {"w": jnp.ones(3), "b": 0}
+slopes = jax.grad(lambda p: (p["w"] * 2 + p["b"]).sum())(params)  # NNX851
+""",
+            """\
+def made():
+    return {"layer": {"w": jnp.ones(3), "b": 0}}
+slopes = jax.grad(lambda p: (p["layer"]["w"] + p["layer"]["b"]).sum())(made())  # NNX851
+""",
+            """\
 def cube(v):
     return v**3
 slopes = [jax.grad(cube)(v) for v in (1, 2, 3)]  # NNX851
@@ -499,6 +832,19 @@ slopes = jax.vmap(jax.grad(lambda v: v**3))(jnp.arange(5))  # NNX851
             "g = jax.grad(lambda v: v**2)(jnp.array(3))  # NNX851\n",
         ),
         clean=(
+            """\
+params = {"w": jnp.ones(3), "b": 0}
+params["b"] = 0.0
+slopes = jax.grad(lambda p: (p["w"] * 2 + p["b"]).sum())(params)
+""",
+            """\
+params = {"w": jnp.ones(3), "b": 0.0}
+slopes = jax.grad(lambda p, n: (p["w"] * n["times"]).sum())(params, {"times": 2})
+""",
+            """\
+params = {"w": jnp.ones(3), "on": 1}
+slopes = jax.grad(lambda p: (p["w"] * 2).sum(), allow_int=True)(params)
+""",
             """\
 from flax import linen
 network = linen.Dense(2)
@@ -529,6 +875,18 @@ counted = jax.vmap(jax.grad(lambda v, n: n * v), in_axes=(None, 0))(2.0, jnp.ara
     ),
     "NNX852": Cases(
         bad=(
+            # made a function of gradients where it stands
+            """\
+@nnx.jit
+def step(model, optimizer, v):
+    @nnx.value_and_grad
+    def loss_fn(m):
+        return jnp.mean(model(v) ** 2)  # NNX852
+    loss, grads = loss_fn(model)
+    optimizer.update(model, grads)
+    return loss
+step(model, optimizer, x)
+""",
             """\
 def epoch(policy: nnx.Linear, value: nnx.Linear, seen, returns):
     advantage = returns - value(seen)
@@ -600,6 +958,17 @@ def step(model: nnx.Module, optimizer, y):
 """,
         ),
         clean=(
+            """\
+@nnx.jit
+def step(model, optimizer, v):
+    @nnx.value_and_grad
+    def loss_fn(m):
+        return jnp.mean(m(v) ** 2)
+    loss, grads = loss_fn(model)
+    optimizer.update(model, grads)
+    return loss
+step(model, optimizer, x)
+""",
             """\
 def critic_loss(critic, returns):
     return jnp.mean((returns - critic(x)) ** 2)
@@ -1607,6 +1976,11 @@ same = rules(lambda v: v, lambda v: (v, None), lambda _, g: (g,))
     "NNX972": Cases(
         bad=(
             """\
+def step(w, v):
+    loss, slope = jax.value_and_grad(lambda w: ((v @ w) ** 2).mean())(w)
+    return w + 0.1 * slope, loss  # NNX972
+""",
+            """\
 def loss(params, v):
     return jnp.mean((v @ params["w"]) ** 2)
 def step(params, v, lr=0.1):
@@ -1685,6 +2059,18 @@ def update(params, x, step_size):
             "    return sgd.apply(params, jax.grad(loss)(params, v))\n",
         ),
         clean=(
+            """\
+def step(w, v):
+    gain, slope = jax.value_and_grad(lambda w: ((v @ w) ** 2).mean())(w)
+    return w + 0.1 * slope, gain
+print(step(jnp.ones(3), x))
+""",
+            """\
+def step(w, v):
+    loss, slope = jax.value_and_grad(lambda w: -((v @ w) ** 2).mean())(w)
+    return w + 0.1 * slope, loss
+print(step(jnp.ones(3), x))
+""",
             """\
 def loss(params, v):
     return jnp.mean((v @ params["w"]) ** 2)

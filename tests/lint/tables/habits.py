@@ -49,6 +49,19 @@ def summed(kernel, n=1):
     return pl.pallas_call(kernel, grid=(2,), in_specs=[BLOCK] * n, out_specs=WHOLE, out_shape=SHAPE, interpret=True)
 """
 
+_MODAL = """\
+class Part(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x, {takes}):
+        return self.drop(x, deterministic={drops})
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.part = Part(rngs)
+    def __call__(self, x, {gives}):
+        return self.part(x, {flag}
+        )
+"""
 _NORMED = """\
 import flax.linen as nn
 class Net(nn.Module):
@@ -221,6 +234,21 @@ print(sums.total)
     "NNX675": Cases(
         bad=(
             """\
+def host(v):
+    return np.quantile(np.asarray(v), 0.9).astype(np.float32)
+def limit(row):
+    return jax.pure_callback(host, jax.ShapeDtypeStruct((), jnp.float32), row, vmap_method="expand_dims")  # NNX675
+print(jax.vmap(limit)(jnp.ones((2, 3))))
+""",
+            """\
+def host(v):
+    return v.max()
+@jax.vmap
+def top(row):
+    return jax.pure_callback(host, jax.ShapeDtypeStruct((), jnp.float32), row, vmap_method="broadcast_all")  # NNX675
+print(top(jnp.ones((2, 3))))
+""",
+            """\
 def count(v):
     return int(np.sum(np.asarray(v) > 0))
 @jax.jit
@@ -255,6 +283,27 @@ def flags(v):
 """,
         ),
         clean=(
+            """\
+def host(v):
+    return np.quantile(np.asarray(v), 0.9).astype(np.float32)
+def limit(row):
+    return jax.pure_callback(host, jax.ShapeDtypeStruct((), jnp.float32), row, vmap_method="sequential")
+print(jax.vmap(limit)(jnp.ones((2, 3))))
+""",
+            """\
+def host(v):
+    return np.quantile(np.asarray(v), 0.9, axis=-1).astype(np.float32)
+def limit(row):
+    return jax.pure_callback(host, jax.ShapeDtypeStruct((), jnp.float32), row, vmap_method="expand_dims")
+print(jax.vmap(limit)(jnp.ones((2, 3))))
+""",
+            """\
+def host(v):
+    return v.max()
+def top(row):
+    return jax.pure_callback(host, jax.ShapeDtypeStruct((), jnp.float32), row, vmap_method="broadcast_all")
+print(jax.jit(top)(x))
+""",
             """\
 def count(v):
     return np.int32(np.sum(np.asarray(v) > 0))
@@ -918,6 +967,13 @@ print(Encoder(nnx.Rngs(0))(jnp.ones((2, 3))))
     ),
     "NNX727": Cases(
         bad=(
+            """\
+tx = optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.sgd)(learning_rate=0.1))
+state = tx.init(x)
+for i in range(2):
+    updates, state = tx.update(x, state, x)
+    state.hyperparams["learning_rate"] = 0.01  # NNX727
+""",
             "print(optimizer.opt_state.hyperparams['learning_rate'])  # NNX727\n",
             "tx = optax.adamw(optax.cosine_decay_schedule(0.1, 10))\nopt = nnx.Optimizer(model, tx, wrt=nnx.Param)\n"
             "def rate(opt):\n    return opt.opt_state.hyperparams  # NNX727\nprint(rate(opt))\n",
@@ -934,6 +990,20 @@ trainer = Trainer({"w": x})
 """,
         ),
         clean=(
+            """\
+tx = optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.sgd)(learning_rate=0.1))
+state = tx.init(x)
+for i in range(2):
+    updates, state = tx.update(x, state, x)
+    state[1].hyperparams["learning_rate"] = jnp.float32(0.01)
+""",
+            """\
+tx = optax.inject_hyperparams(optax.sgd)(learning_rate=0.1)
+state = tx.init(x)
+for i in range(2):
+    updates, state = tx.update(x, state, x)
+    state.hyperparams["learning_rate"] = jnp.float32(0.01)
+""",
             "tx = optax.inject_hyperparams(optax.adam)(learning_rate=0.1)\n"
             "opt = nnx.Optimizer(model, tx, wrt=nnx.Param)\nprint(opt.opt_state.hyperparams['learning_rate'])\n",
             "def rate(opt):\n    return opt.opt_state.hyperparams\n",
@@ -1176,6 +1246,16 @@ print(Net(nnx.Rngs(0)).last.out_features)
             "    )\n",
             "training = True\nattention = nnx.MultiHeadAttention(2, 4, rngs=nnx.Rngs(7))\n"
             "attention(jnp.ones((2, 4)), decode=False, deterministic=training)  # NNX731\n",
+            # given by its place, or under the name of the other
+            _MODAL.format(takes="deterministic=True", drops="deterministic", gives="train", flag="train  # NNX731"),
+            _MODAL.format(takes="train=True", drops="not train", gives="deterministic", flag="deterministic  # NNX731"),
+            _MODAL.format(
+                takes="training=True", drops="not training", gives="inference", flag="training=inference  # NNX731"
+            ),
+            "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.norm = nnx.BatchNorm(3, rngs=rngs)\n"
+            "    def __call__(self, x, train):\n        return self.norm(x, train)  # NNX731\n",
+            "def dropped(layer, x, deterministic=True):\n    return layer(x, deterministic=deterministic)\n"
+            "def step(layer, x, train):\n    return dropped(layer, x, train)  # NNX731\n",
         ),
         clean=(
             "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.drop = nnx.Dropout(0.5, rngs=rngs)\n"
@@ -1187,6 +1267,16 @@ print(Net(nnx.Rngs(0)).last.out_features)
             "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.drop = nnx.Dropout(0.5, rngs=rngs)\n"
             "    def __call__(self, x, deterministic=True):\n        return self.drop(x, deterministic=deterministic)\n"
             "One(nnx.Rngs(7))(x)\n",
+            _MODAL.format(takes="deterministic=True", drops="deterministic", gives="train", flag="not train")
+            + "Net(nnx.Rngs(7))(x, True)\n",
+            _MODAL.format(takes="train=True", drops="not train", gives="train", flag="train")
+            + "Net(nnx.Rngs(7))(x, True)\n",
+            _MODAL.format(takes="deterministic=True", drops="deterministic", gives="train", flag="True")
+            + "Net(nnx.Rngs(7))(x, True)\n",
+            "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.norm = nnx.BatchNorm(3, rngs=rngs)\n"
+            "    def __call__(self, x, train):\n        return self.norm(x, not train)\nOne(nnx.Rngs(7))(x, True)\n",
+            "def scored(data, inference):\n    return data.sum() if inference is None else data.mean()\n"
+            "def both(train, test):\n    return scored(train, test), scored(test, train)\nboth(x, x)\n",
             "def run(train, test):\n    return {'fit': train, 'score': test}\nrun(train=x, test=x)\n",
             "def switch(net, inference):\n    net.set_attributes(deterministic=inference, raise_if_not_found=False)\n"
             "switch(model, True)\n",
@@ -1209,6 +1299,18 @@ weights = Net().init(key, jnp.ones((2, 4, 4)))
     ),
     "NNX946": Cases(
         bad=(
+            """\
+from flax import linen as nn
+class Counting(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        calls = self.variable("stats", "calls", lambda: jnp.zeros(()))
+        calls.value = calls.value + 1
+        return nn.Dense(4)(v)
+counting = Counting()
+variables = counting.init(jax.random.key(0), jnp.ones((2, 3)))
+y = counting.apply(variables, jnp.ones((2, 3)))  # NNX946
+""",
             _NORMED.replace("fixed", "train=True").replace("#", "# NNX946"),
             _NORMED.replace("fixed", "True").replace("#", "# NNX946"),
             _NORMED.replace("train=False):", "train=True):").replace(", fixed", "").replace("#", "# NNX946"),
@@ -1229,6 +1331,31 @@ def forward(state, stats, v):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Counting(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        calls = self.variable("stats", "calls", lambda: jnp.zeros(()))
+        if self.is_mutable_collection("stats"):
+            calls.value = calls.value + 1
+        return nn.Dense(4)(v)
+counting = Counting()
+variables = counting.init(jax.random.key(0), jnp.ones((2, 3)))
+print(counting.apply(variables, jnp.ones((2, 3))).shape)
+""",
+            """\
+from flax import linen as nn
+class Counting(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        calls = self.variable("stats", "calls", lambda: jnp.zeros(()))
+        calls.value = calls.value + 1
+        return nn.Dense(4)(v)
+counting = Counting()
+variables = counting.init(jax.random.key(0), jnp.ones((2, 3)))
+print(counting.apply(variables, jnp.ones((2, 3)), mutable=["stats"])[1]["stats"])
+""",
             _NORMED.replace("fixed", "train=False"),
             _NORMED.replace(", fixed", ""),
             _NORMED.replace("fixed", 'train=True, mutable=["batch_stats"]'),

@@ -184,6 +184,30 @@ print(options.best_mode)
     ),
     "NNX776": Cases(
         bad=(
+            """\
+def stream(rows):
+    work = np.empty(40000, np.float32)
+    for row in rows:
+        work[...] = row
+        yield jax.device_put(work)  # NNX776
+print([float(one[0]) for one in list(stream(range(3)))])
+""",
+            """\
+def stream(rows):
+    work = np.empty(40000, np.float32)
+    for row in rows:
+        np.copyto(work, row)
+        yield {"row": jax.device_put(work)}  # NNX776
+def ahead(items, depth=2):
+    queue = []
+    for item in items:
+        queue.append(item)
+        if len(queue) > depth:
+            yield queue.pop(0)
+    yield from queue
+for one in ahead(stream(range(3))):
+    print(float(one["row"][0]))
+""",
             _ROWS + "def ring(rows):\n    data = np.zeros((3, 64, 8), np.float32)\n    kept = []\n"
             "    for i, row in enumerate(rows):\n        slot = i % 3\n        np.copyto(data[slot], row)\n"
             "        kept += [dict(rows=jax.device_put(data[slot]))]  # NNX776\n    return kept\nring(rows)\n",
@@ -211,6 +235,31 @@ print(options.best_mode)
             "        kept.append(jax.device_put(data[slot]))  # NNX776\n    return kept\nring(rows)\n",
         ),
         clean=(
+            """\
+def stream(rows):
+    work = np.empty(40000, np.float32)
+    for row in rows:
+        work[...] = row
+        yield jax.device_put(work.copy())
+print([float(one[0]) for one in list(stream(range(3)))])
+""",
+            """\
+def stream(rows):
+    work = np.empty(40000, np.float32)
+    for row in rows:
+        work[...] = row
+        yield jax.device_put(work)
+for one in stream(range(3)):
+    print(float(one[0]))
+""",
+            """\
+def stream(rows):
+    for row in rows:
+        work = np.empty(40000, np.float32)
+        work[...] = row
+        yield jax.device_put(work)
+print([float(one[0]) for one in list(stream(range(3)))])
+""",
             _ROWS + "def ring(rows, places):\n    data = np.zeros((3, 64, 8), np.float32)\n    kept = []\n"
             "    for row in rows:\n        slot = places % 3\n        data[slot] = row\n"
             "        kept += [jax.device_put(data[slot])]\n    return kept\nring(rows, np.arange(2))\n",

@@ -26,6 +26,25 @@ CASES = {
     "NNX874": Cases(
         bad=(
             """\
+def begun(key, n, low, high):
+    return jax.random.uniform(key, (n,), low, high)  # NNX874
+print(begun(key, 3, -1.0, 1.0))
+""",
+            """\
+def masked(key, v):
+    return jnp.where(jax.random.bernoulli(key, v.shape), 0.0, v)  # NNX874
+print(masked(key, x))
+""",
+            """\
+print(jax.random.normal(key, 0.0, 1.0, (3,)))  # NNX874
+""",
+            """\
+def begun(key, shape, fan):
+    limit = fan ** -0.5
+    return jax.random.uniform(key, shape, -limit, limit)  # NNX874
+print(begun(key, (3,), 4))
+""",
+            """\
 def adapted(din, dout, lora_rank, rngs):
     return nnx.LoRA(in_features=din, lora_rank=dout, out_features=lora_rank, rngs=rngs)  # NNX874
 """,
@@ -203,6 +222,27 @@ Crops(hparams, nnx.Rngs(0))
 """,
         ),
         clean=(
+            """\
+def begun(key, n, low, high):
+    return jax.random.uniform(key, (n,), minval=low, maxval=high)
+print(begun(key, 3, -1.0, 1.0))
+""",
+            """\
+def begun(key, n, kind, low, high):
+    return jax.random.uniform(key, (n,), kind, low, high)
+print(begun(key, 3, jnp.float32, -1.0, 1.0))
+""",
+            """\
+def masked(key, share):
+    return jax.random.bernoulli(key, share)
+print(masked(key, jnp.full((2,), 0.5)))
+""",
+            """\
+def begun(key, shape, dtype=jnp.float32):
+    return jax.random.normal(key, shape, dtype)
+one, two = jax.random.split(key)
+print(begun(one, (2,)), jax.random.normal(two, 3, float))
+""",
             # averages over two gradients, over none, and by their names
             """\
 b1, WEIGHT_DECAY, momentum = 0.9, 1e-4, 0.9

@@ -51,6 +51,28 @@ _ALONE_MARKED = _ALONE.replace(
     "    manager.save(steps, args=ocp.args.StandardSave(nnx.state(net)))\n",
     "    manager.save(steps, args=ocp.args.StandardSave(nnx.state(net)))  # NNX678\n",
 )
+# the same with a checkpointer, and the step as an argument
+_STEPPED = (
+    _ORBAX
+    + """\
+@nnx.jit
+def fit(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: (m(v) ** 2).mean())(net))
+def run(folder, start, stop):
+    net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    opt = nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)
+    checkpointer = ocp.StandardCheckpointer()
+    if start > 0:
+        nnx.update({kept}, checkpointer.restore(os.path.join(folder, str(start)), nnx.state({kept})))
+    fit_once = nnx.cached_partial(fit, net, opt)
+    for step in range(start, stop):
+        fit_once(x)
+    checkpointer.save(os.path.join(folder, str(stop)), nnx.state({kept})){mark}
+    checkpointer.wait_until_finished()
+run(root, 0, 1)
+run(root, 1, 2)
+"""
+)
 
 # an average of the weights of a model with statistics
 _FOLLOWING = """\
@@ -589,6 +611,15 @@ print(Block(nnx.Rngs(0))(jnp.ones((1, 2, 4))).shape)
     ),
     "NNX713": Cases(
         bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, sizes):
+        hs = nn.RNN(nn.GRUCell(4))(v, seq_lengths=sizes)
+        return hs[:, -1]  # NNX713
+variables = Net().init(jax.random.key(0), jnp.ones((2, 5, 3)), jnp.array([5, 2]))
+""",
             "class Encoder(nnx.Module):\n    def __init__(self, rngs):\n"
             "        self.cell = nnx.GRUCell(3, 3, rngs=rngs)\n"
             "    def __call__(self, xs, carry):\n        for v in xs:\n"
@@ -704,6 +735,15 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, sizes):
+        last, hs = nn.RNN(nn.GRUCell(4), return_carry=True)(v, seq_lengths=sizes)
+        return last, nn.RNN(nn.GRUCell(4))(v)[:, -1]
+variables = Net().init(jax.random.key(0), jnp.ones((2, 5, 3)), jnp.array([5, 2]))
+""",
             """\
 class Encoder(nnx.Module):
     def __init__(self, rngs):
@@ -1485,6 +1525,14 @@ def resume_by_name(path, tx):
 """,
             _ALONE_MARKED,
             _ALONE_MARKED.replace("        fit_once(x)\n", "        fit(net, opt, x)  # NNX901\n"),
+            _STEPPED.format(kept="net", mark="  # NNX678"),
+            # restored by a function
+            _STEPPED.format(kept="net", mark="  # NNX678")
+            .replace("def run(", "def begun(m, c, path):\n    nnx.update(m, c.restore(path, nnx.state(m)))\ndef run(")
+            .replace(
+                "nnx.update(net, checkpointer.restore(os.path.join(folder, str(start)), nnx.state(net)))\n    fit",
+                "begun(net, checkpointer, os.path.join(folder, str(start)))\n    fit",
+            ),
             # a schedule, and plain gradients; beside the step that was reached
             _ALONE.replace("optax.adam(0.1)", "optax.sgd(optax.linear_schedule(0.1, 0.0, 10))").replace(
                 "    manager.save(steps, args=ocp.args.StandardSave(nnx.state(net)))\n",
@@ -1573,7 +1621,13 @@ def begin(load, path, tx):
 print(begin(lambda path: (3, x, None), "", optax.adam(0.1)))
 """,
             _RESUMED,
+            _STEPPED.format(kept="(net, opt)", mark=""),
+            # the steps are counted from one, and what is restored is where another training ended
+            _STEPPED.format(kept="net", mark="").replace("range(start, stop)", "range(stop)"),
             # nothing to keep but the weights
+            _STEPPED.format(kept="net", mark="").replace("optax.adam(0.1)", "optax.sgd(0.1)"),
+            # weights of another training, which this one begins with
+            _STEPPED.format(kept="net", mark="").replace("if start > 0:", "if start > 0:  # pretrained"),
             _ALONE.replace("optax.adam(0.1)", "optax.sgd(0.1)"),
             # both, each under a name of its own
             _RESUMED.replace(

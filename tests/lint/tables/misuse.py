@@ -1503,6 +1503,18 @@ block = Block(nnx.Rngs(0))
     "NNX859": Cases(
         bad=(
             """\
+class Average:
+    def __init__(self, model, decay=0.9):
+        self.shadow = model
+        self.decay = decay
+    def step(self, model):
+        mix = lambda a, b: self.decay * a + (1 - self.decay) * b
+        nnx.update(self.shadow, jax.tree.map(mix, nnx.state(self.shadow), nnx.state(model)))
+average = Average(model)  # NNX859
+for _ in batches:
+    average.step(model)
+""",
+            """\
 def mse(net, v):
     return jnp.mean((net(v) - 1.0) ** 2)
 def adapt(net, v, rate):
@@ -1569,6 +1581,30 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+class Average:
+    def __init__(self, model, decay=0.9):
+        self.shadow = nnx.clone(model)
+        self.decay = decay
+    def step(self, model):
+        mix = lambda a, b: self.decay * a + (1 - self.decay) * b
+        nnx.update(self.shadow, jax.tree.map(mix, nnx.state(self.shadow), nnx.state(model)))
+average = Average(model)
+average.step(model)
+""",
+            """\
+class Average:
+    def __init__(self, model, decay=0.9):
+        self.shadow = model
+        self.decay = decay
+    def step(self, model):
+        mix = lambda a, b: self.decay * a + (1 - self.decay) * b
+        nnx.update(self.shadow, jax.tree.map(mix, nnx.state(self.shadow), nnx.state(model)))
+average = Average(nnx.clone(model))
+average.step(model)
+other = Average(model)
+other.step(nnx.clone(model))
+""",
             """\
 def mse(net, v):
     return jnp.mean((net(v) - 1.0) ** 2)

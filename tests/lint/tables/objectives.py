@@ -158,6 +158,25 @@ def _target(text: str) -> str:
     return re.sub(r"(?m)^(    target = .*)$", r"\1  # NNX778", text)
 
 
+# a critic of states and actions
+_OF_ACTIONS = """\
+class Critic(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(5, 1, rngs=rngs)
+    def __call__(self, s, a):
+        return self.fc(jnp.concatenate([s, a], axis=-1))[:, 0]
+def update(critic, old, actor, critic_opt, s, a, r, s2):
+    def critic_loss(c):
+        target = r + 0.99 * c(s2, actor(s2))
+        return ((c(s, a) - target) ** 2).mean()
+    critic_opt.update(critic, nnx.grad(critic_loss)(critic))
+"""
+_BY_ACTIONS = """\
+critic, old, actor = Critic(nnx.Rngs(0)), Critic(nnx.Rngs(1)), nnx.Linear(3, 2, rngs=nnx.Rngs(2))
+critic_opt = nnx.Optimizer(critic, optax.sgd(0.1), wrt=nnx.Param)
+update(critic, old, actor, critic_opt, jnp.ones((4, 3)), jnp.ones((4, 2)), jnp.ones(4), jnp.zeros((4, 3)))
+"""
+
 CASES = {
     "NNX778": Cases(
         bad=(
@@ -182,6 +201,7 @@ def td_loss(net, obs, next_obs, rewards):
     return (delta**2).mean()
 grads = nnx.grad(td_loss)(agent, obs, obs, returns)
 """,
+            _OF_ACTIONS.replace("actor(s2))\n", "actor(s2))  # NNX778\n") + _BY_ACTIONS,
             # by a function of its own, and one that the loss is given
             _OF_PARAMS.replace("    best = q_net(params, next_obs).max(-1)\n", "").replace(
                 "rewards + gamma * best", "target_of(params, next_obs, rewards, gamma)"
@@ -206,6 +226,8 @@ grads = jax.grad(td_loss)(jnp.ones(4), lambda table, places: table[places], jnp.
             + "grads = jax.grad(td_loss)(params, params, *step)\n",
             _OF_MODULE.replace("net(s_next)", "old(s_next)") + _BY_MODULE,
             _OF_MODULE.replace("net(s_next)", "jax.lax.stop_gradient(net(s_next))") + _BY_MODULE,
+            _OF_ACTIONS.replace("c(s2", "old(s2") + _BY_ACTIONS,
+            _OF_ACTIONS.replace("c(s2, actor(s2))", "jax.lax.stop_gradient(c(s2, actor(s2)))") + _BY_ACTIONS,
             # what is no target: the value of one state with a bonus, and a sum that nothing is compared with
             _OF_MODULE.replace("net(s_next)", "net(s)") + _BY_MODULE,
             _OF_MODULE.replace("optax.huber_loss(value, target)", "(target + value)") + _BY_MODULE,

@@ -1590,14 +1590,6 @@ def f(x):
         ),
         clean=(
             """\
-import os
-@jax.jit
-def owned(v):
-    owner = os.getpid()
-    return v * 2 if owner else v
-print(owned(x))
-""",
-            """\
 def init(v):
     return {"w": v, "b": v}
 def train(v, tell=False):
@@ -2847,6 +2839,66 @@ class Plain:
 """,
         ),
     ),
+    "NNX585": Cases(
+        bad=(
+            """\
+from jax.experimental import checkify
+@jax.jit
+def root(v):
+    checkify.check(jnp.all(v >= 0), "negative")  # NNX585
+    return jnp.sqrt(v)
+""",
+            """\
+from jax.experimental.checkify import check
+def positive(v):
+    check(v.sum() > 0, "not positive: {}", v)  # NNX585
+    return v
+run = jax.jit(lambda v: positive(v) * 2)
+""",
+            """\
+from jax.experimental import checkify
+def body(carry, v):
+    checkify.check(v.sum() > 0, "not positive")  # NNX585
+    return carry + v.sum(), v
+total, _ = jax.lax.scan(body, 0.0, x)
+""",
+        ),
+        clean=(
+            """\
+from jax.experimental import checkify
+def root(v):
+    checkify.check(jnp.all(v >= 0), "negative")
+    return jnp.sqrt(v)
+error, y = jax.jit(checkify.checkify(root))(jnp.ones(3))
+error.throw()
+""",
+            """\
+from jax.experimental import checkify
+def root(v):
+    checkify.check(jnp.all(v >= 0), "negative")
+    return jnp.sqrt(v)
+print(root(jnp.ones(3)), jax.vmap(root)(jnp.ones((2, 3))))
+""",
+            """\
+from jax.experimental import checkify
+@jax.jit
+def root(v):
+    checkify.debug_check(jnp.all(v >= 0), "negative")
+    return jnp.sqrt(v)
+print(root(jnp.ones(3)))
+""",
+            """\
+from jax.experimental import checkify
+DEBUG = False
+@jax.jit
+def root(v):
+    if DEBUG:
+        checkify.check(jnp.all(v >= 0), "negative")
+    return jnp.sqrt(v)
+print(root(jnp.ones(3)))
+""",
+        ),
+    ),
     "NNX809": Cases(
         bad=(
             """\
@@ -3204,15 +3256,6 @@ def f(x):
 """,
         ),
         clean=(
-            """\
-def spence(z):
-    return jax.lax.cond(np.abs(z) < 0.5, lambda z: z, lambda z: np.log(z), z)
-def li2(z):
-    if "jax" in np.__name__:
-        return jax.vmap(spence)(1 - z)
-    return z
-print(li2(np.ones(3)))
-""",
             """\
 @jax.custom_jvp
 def product(a, b):

@@ -224,6 +224,30 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def best_start(key, count):
+    best, chosen = -jnp.inf, 0
+    for restart in range(count):
+        start = jax.random.uniform(key, (3,))  # NNX830
+        score = -jnp.sum(start**2)
+        print(restart, score)
+        if score > best:
+            best = score
+            chosen = restart
+    return chosen
+""",
+            """\
+def drawn(*shape, key):
+    return jax.random.normal(key, shape)
+def noises(key):
+    return [drawn(3, key=key) for _ in range(4)]  # NNX830
+""",
+            """\
+key = jax.random.key(0)
+for step in range(3):
+    part = jax.random.split(key)[1]  # NNX830
+    print(jax.random.normal(part))
+""",
+            """\
 for epoch in range(2):
     order = jax.random.permutation(key, 8)  # NNX830
     model = step(model, jnp.arange(8.0)[order])
@@ -759,6 +783,56 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def parse(key, places, count):
+    best, chosen = -jnp.inf, -1
+    for candidate in range(count):
+        tried = jnp.concatenate([places, jnp.array([candidate])])
+        start = jax.random.uniform(key, tried.shape)
+        score = -jnp.sum((start - tried) ** 2)
+        if score > best:
+            best, chosen = score, candidate
+    return chosen
+print(parse(jax.random.key(0), x, 3))
+""",
+            """\
+keys = iter(jax.random.split(jax.random.key(0), 9))
+def randn(*shape, key=None):
+    if key is None:
+        return jax.random.normal(next(keys), shape)
+    return jax.random.normal(key, shape)
+def noises(steps):
+    return [randn(steps, 3) for _ in range(4)]
+print(noises(2))
+""",
+            """\
+def run(key, size):
+    return jax.random.normal(key, (size,)).sum()
+def scaled(key):
+    found = []
+    for power in range(3):
+        # We do not split the key here, because we want to keep the exact same run
+        # while just changing the size
+        found.append(run(key, 2**power))
+    return found
+print(scaled(jax.random.key(0)))
+""",
+            """\
+key = jax.random.key(0)
+for step in range(3):
+    keys = jax.random.split(key)[1]
+    print(step)
+print(jax.random.normal(keys))
+""",
+            """\
+def parts(key, count=1):
+    return jax.random.split(key, count)
+key = jax.random.key(0)
+(
+    parts(key),
+    parts(key, 3),
+)
+""",
             """\
 def forward(w, key, count, exact=False, long=False):
     noise = jax.random.normal(key, (count,) + w.shape)

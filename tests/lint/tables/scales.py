@@ -51,6 +51,22 @@ CASES: dict[str, Cases] = {
     "NNX947": Cases(
         bad=(
             """\
+def chain(keys, start):
+    def body(carry, k):
+        v, accepted = carry
+        new = v + jax.random.normal(k, v.shape)
+        better = new.sum() < v.sum()
+        accepted = accepted + better.astype(jnp.bfloat16)
+        return (jnp.where(better, new, v), accepted), None
+    return jax.lax.scan(body, (start, jnp.zeros((), jnp.bfloat16)), keys)[0]  # NNX947
+print(chain(jax.random.split(key, 1000), x))
+""",
+            """\
+def counted(n):
+    return jax.lax.fori_loop(0, n, lambda i, c: c + jnp.bfloat16(1), jnp.bfloat16(0))  # NNX947
+print(counted(1000))
+""",
+            """\
 def begun(dim, dtype=jnp.bfloat16):
     return dict(mean=jnp.zeros(dim), count=jnp.zeros((), dtype))  # NNX947
 def grown(stats, v):
@@ -139,6 +155,25 @@ print(params)
 """,
         ),
         clean=(
+            """\
+def chain(keys, start):
+    def body(carry, k):
+        v, accepted = carry
+        new = v + jax.random.normal(k, v.shape)
+        better = new.sum() < v.sum()
+        accepted = accepted + better.astype(jnp.int32)
+        return (jnp.where(better, new, v), accepted), None
+    return jax.lax.scan(body, (start, jnp.zeros((), jnp.int32)), keys)[0]
+print(chain(jax.random.split(key, 1000), x))
+""",
+            """\
+print(jax.lax.fori_loop(0, 100, lambda i, c: c + 1, jnp.bfloat16(0)))
+""",
+            """\
+def mean(vs):
+    return jax.lax.scan(lambda h, v: (h * jnp.bfloat16(0.5) + v, None), jnp.bfloat16(0), vs)[0]
+print(mean(x.astype(jnp.bfloat16)))
+""",
             """\
 def begun(dim, dtype=jnp.bfloat16):
     return dict(mean=jnp.zeros(dim), count=jnp.zeros((), dtype))

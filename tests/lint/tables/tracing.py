@@ -236,6 +236,20 @@ def f(x):
         ),
         clean=(
             """\
+from flax import struct
+@struct.dataclass
+class Ages:
+    counts: jax.Array
+def of(full, prefix):
+    if not full:
+        return {}
+    return {name: count for name, count in full.items() if name.startswith(prefix)}
+@jax.jit
+def total(ages):
+    return sum(map(jnp.sum, of(ages.counts, "a").values()))
+print(total(Ages({"a1": x, "b": x})))
+""",
+            """\
 @partial(jax.jit, static_argnames="rounds")
 def relaxed(v, rounds):
     for i in range(rounds):
@@ -943,6 +957,18 @@ fast(x, True)
     ),
     "NNX823": Cases(
         bad=(
+            """\
+from flax import struct
+class Bandit:
+    count: int
+@struct.dataclass
+class Thompson(Bandit):
+    arms: int
+    count: int = struct.field(pytree_node=False)
+    @jax.jit
+    def sample(self, key):
+        return jax.random.beta(key, 1.0, 1.0, (self.arms,))  # NNX823
+""",
             # an array, though a class of the project has a method of this name
             """\
 class Policy(nnx.Module):
@@ -1060,6 +1086,18 @@ def f(x, parts):
 """,
         ),
         clean=(
+            """\
+from flax import struct
+class Bandit:
+    arms: int
+@struct.dataclass
+class Thompson(Bandit):
+    arms: int = struct.field(pytree_node=False)
+    @jax.jit
+    def sample(self, key):
+        return jax.random.beta(key, 1.0, 1.0, (self.arms,))
+print(Thompson(3).sample(jax.random.key(0)))
+""",
             # methods of the project's own classes that arrays have too
             """\
 class Policy(nnx.Module):
@@ -1430,6 +1468,16 @@ def f(x, counts):
     "NNX826": Cases(
         bad=(
             """\
+@partial(jax.jit, static_argnums=1)
+def padded(v, widths):
+    return jnp.pad(v, widths)
+def bench(v):
+    widths = [(0, 1)] + []
+    def run():
+        return padded(v, widths)  # NNX826
+    return run
+""",
+            """\
 @partial(jax.jit, static_argnames="sizes")
 def blurred(v, sizes):
     return v * len(sizes)
@@ -1596,6 +1644,20 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+@partial(jax.jit, static_argnums=1)
+def padded(v, widths):
+    return jnp.pad(v, widths)
+def bench(v):
+    pairs = []
+    for dim in v.shape:
+        pairs += [(dim // 2, dim // 2)]
+    widths = tuple(pairs + [])
+    def run():
+        return padded(v, widths)
+    return run
+print(bench(x)())
+""",
             """\
 @partial(jax.jit, static_argnames=("steps", "unroll"))
 def walked(start, speed, steps, unroll=False):

@@ -21,6 +21,21 @@ net = Net(nnx.Rngs(0))
 opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
 train_step(net, opt, x)
 """
+_HALF = """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.{norm}(4, rngs=rngs)
+        self.drop = nnx.Dropout(0.2, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.norm(self.fc(v)))
+@nnx.jit
+def train_step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).sum())(net))
+net = Net(nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+rows = jnp.ones((2, 3))
+"""
 _TWO = """\
 other = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
 other_optimizer = nnx.Optimizer(other, optax.sgd(0.1), wrt=nnx.Param)
@@ -493,6 +508,24 @@ def predict(net, v):
     return net(v)
 y = predict(Net(nnx.Rngs(0)), jnp.ones((2, 3)))
 """,
+            # told by the training before
+            _HALF.format(norm="BatchNorm")
+            + """\
+for _ in range(3):
+    train_step(net, opt, rows)
+net.set_attributes(deterministic=True)  # NNX815
+y = net(rows)
+""",
+            _HALF.format(norm="BatchNorm")
+            + """\
+def main(net, opt, rows):
+    for _ in range(3):
+        net.set_attributes(deterministic=False)
+        train_step(net, opt, rows)
+        net.set_attributes(deterministic=True)  # NNX815
+        print(net(rows))
+main(net, opt, rows)
+""",
         ),
         clean=(
             _DROPPING
@@ -570,6 +603,36 @@ def predict(net, v):
     return net(v)
 y = predict(Net(nnx.Rngs(0)), jnp.ones((2, 3)))
 """,
+            # training goes on, which may want no dropout
+            _HALF.format(norm="BatchNorm")
+            + """\
+for _ in range(3):
+    train_step(net, opt, rows)
+net.set_attributes(deterministic=True)
+for _ in range(3):
+    train_step(net, opt, rows)
+""",
+            _HALF.format(norm="BatchNorm")
+            + """\
+net.set_attributes(deterministic=True)
+for _ in range(3):
+    train_step(net, opt, rows)
+""",
+            _HALF.format(norm="LayerNorm")
+            + """\
+for _ in range(3):
+    train_step(net, opt, rows)
+net.set_attributes(deterministic=True)
+y = net(rows)
+""",
+            _HALF.format(norm="BatchNorm")
+            + """\
+for _ in range(3):
+    train_step(net, opt, rows)
+net.set_attributes(deterministic=True)
+net.norm.set_attributes(use_running_average=True)
+y = net(rows)
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
@@ -587,6 +650,28 @@ y = predict(Net(nnx.Rngs(0)), jnp.ones((2, 3)))
     ),
     "NNX890": Cases(
         bad=(
+            """\
+from flax.training.train_state import TrainState
+def step(one, two, v):
+    def loss(params):
+        return jnp.mean((one.apply_fn(params, v) - two.apply_fn(two.params, v)) ** 2)
+    def other(params):
+        return jnp.mean(two.apply_fn(params, v) ** 2)
+    grads = jax.grad(loss)(two.params)
+    rest = jax.grad(other)(two.params)
+    return one.apply_gradients(grads=grads), two.apply_gradients(grads=rest)  # NNX890
+def made(scale):
+    params = {"w": jnp.ones(3)}
+    return TrainState.create(apply_fn=lambda p, v: v * p["w"], params=params, tx=optax.sgd(scale))
+print(step(made(0.1), made(0.2), jnp.ones(3))[0].params)
+""",
+            """\
+def critic_step(critic, actor, optimizer, v):
+    def loss(critic):
+        return jnp.mean(critic(actor(v)) ** 2)
+    grads = nnx.grad(loss)(critic)
+    optimizer.update(actor, grads)  # NNX890
+""",
             """\
 def loss(first, second, v):
     return second(first(v)).mean()
@@ -654,6 +739,72 @@ step(model, optimizer, x)
 """,
         ),
         clean=(
+            """\
+from flax.training.train_state import TrainState
+def step(one, two, v):
+    def loss(params):
+        return jnp.mean((one.apply_fn(params, v) - two.apply_fn(two.params, v)) ** 2)
+    def other(params):
+        return jnp.mean(two.apply_fn(params, v) ** 2)
+    grads = jax.grad(loss)(one.params)
+    rest = jax.grad(other)(two.params)
+    return one.apply_gradients(grads=grads), two.apply_gradients(grads=rest)
+def made(scale):
+    params = {"w": jnp.ones(3)}
+    return TrainState.create(apply_fn=lambda p, v: v * p["w"], params=params, tx=optax.sgd(scale))
+print(step(made(0.1), made(0.2), jnp.ones(3))[0].params)
+""",
+            """\
+from flax.training.train_state import TrainState
+def step(one, two, v):
+    def loss(params):
+        return jnp.mean((one.apply_fn(params, v) - two.apply_fn(two.params, v)) ** 2)
+    def other(params):
+        return jnp.mean(two.apply_fn(params, v) ** 2)
+    two = one.replace(params=jax.tree.map(jnp.sin, one.params))
+    grads = jax.grad(loss)(two.params)
+    rest = jax.grad(other)(two.params)
+    return one.apply_gradients(grads=grads), two
+def made(scale):
+    params = {"w": jnp.ones(3)}
+    return TrainState.create(apply_fn=lambda p, v: v * p["w"], params=params, tx=optax.sgd(scale))
+print(step(made(0.1), made(0.2), jnp.ones(3))[0].params)
+""",
+            """\
+from flax.training.train_state import TrainState
+def step(one, two, v):
+    def loss(params):
+        return jnp.mean((one.apply_fn(params, v) - two.apply_fn(two.params, v)) ** 2)
+    def other(params):
+        return jnp.mean(two.apply_fn(params, v) ** 2)
+    grads = jax.grad(loss)(two.params)
+    rest = jax.grad(other)(two.params)
+    return one.apply_gradients(grads=grads), rest
+def made(scale):
+    params = {"w": jnp.ones(3)}
+    return TrainState.create(apply_fn=lambda p, v: v * p["w"], params=params, tx=optax.sgd(scale))
+print(step(made(0.1), made(0.2), jnp.ones(3))[0].params)
+""",
+            """\
+def critic_step(critic, actor, optimizer, v):
+    def loss(critic):
+        return jnp.mean(critic(actor(v)) ** 2)
+    grads = nnx.grad(loss)(critic)
+    optimizer.update(critic, grads)
+critic = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+critic_step(critic, nnx.Linear(3, 3, rngs=nnx.Rngs(1)), nnx.Optimizer(critic, optax.sgd(0.1), wrt=nnx.Param), x)
+""",
+            """\
+class Step:
+    def update(self, actor, grads):
+        return actor(jnp.ones((2, 3))), grads
+def critic_step(critic, actor, step, v):
+    def loss(critic):
+        return jnp.mean(critic(actor(v)) ** 2)
+    return step.update(actor, nnx.grad(loss)(critic))
+layer = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+print(critic_step(nnx.Linear(3, 1, rngs=nnx.Rngs(0)), layer, Step(), x)[0].shape)
+""",
             """\
 def loss(first, second, v):
     return second(first(v)).mean()
@@ -1757,6 +1908,30 @@ attention(jnp.ones((1, 1, 4)), decode=False)
         bad=(
             """\
 class Net(nnx.Module):
+    hidden = nnx.Linear(3, 8, rngs=nnx.Rngs(0))  # NNX899
+    def __init__(self, rngs):
+        self.out = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(nnx.relu(self.hidden(v)))
+""",
+            """\
+class Counting(nnx.Module):
+    calls = nnx.Variable(jnp.zeros(()))  # NNX899
+    def __call__(self, v):
+        self.calls[...] += 1
+        return v
+""",
+            """\
+class Scale(nnx.Param):
+    pass
+class Scaled(nnx.Module):
+    scale: Scale = None
+    gain = Scale(jnp.ones(3))  # NNX899
+    def forward(self, v):
+        return v * self.gain
+""",
+            """\
+class Net(nnx.Module):
     def __init__(self, use_bias, rngs):
         self.lin = nnx.Linear(3, 3, rngs=rngs)
         self.scale = 0.1 * jnp.ones(3)  # NNX899
@@ -1792,6 +1967,42 @@ class Stack(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    make = nnx.Linear
+    activation = staticmethod(nnx.relu)
+    sizes = tuple([3, 8])
+    def __init__(self, rngs):
+        self.hidden = self.make(*self.sizes, rngs=rngs)
+    def __call__(self, v):
+        return self.activation(self.hidden(v))
+print(Net(nnx.Rngs(0))(x))
+""",
+            """\
+class Net(nnx.Module):
+    hidden = nnx.Linear(3, 8, rngs=nnx.Rngs(0))
+    def __init__(self, rngs):
+        self.hidden = nnx.Linear(3, 8, rngs=rngs)
+    def __call__(self, v):
+        return self.hidden(v)
+print(Net(nnx.Rngs(1))(x))
+""",
+            """\
+class Shared:
+    hidden = nnx.Linear(3, 8, rngs=nnx.Rngs(0))
+    def __call__(self, v):
+        return self.hidden(v)
+print(Shared()(x))
+""",
+            """\
+class Net(nnx.Module):
+    example = nnx.Linear(3, 8, rngs=nnx.Rngs(0))
+    def __init__(self, rngs):
+        self.hidden = nnx.Linear(3, 8, rngs=rngs)
+    def __call__(self, v):
+        return self.hidden(v)
+print(Net(nnx.Rngs(1))(x), Net.example.in_features)
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):

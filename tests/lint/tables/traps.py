@@ -454,6 +454,23 @@ state = {"t": 0, "at": x}
 for batch in batches:
     move(state, batch)
 """,
+            """\
+@jax.jit
+def note(state, v):
+    state["mean"] = v.mean()  # NNX741
+state = {"mean": 0.0}
+note(state, x)
+print(state)
+""",
+            """\
+def put(state, v):
+    state["mean"] = v.mean()  # NNX741
+def both(state, v):
+    put(state, v)
+run = jax.jit(both)
+state = {"mean": 0.0}
+run(state, x)
+""",
         ),
         clean=(
             "@jax.jit\ndef norm(s, v):\n    s['m'] = 0.9 * s['m'] + v.mean()\n    return s, v - s['m']\n"
@@ -492,6 +509,28 @@ def filled(options, v):
 options = {"scale": 1.0}
 for batch in batches:
     print(filled(options, batch))
+""",
+            """\
+@jax.jit
+def shown(state, v):
+    state["mean"] = v.mean()
+    jax.debug.print("{}", state["mean"])
+shown({"mean": 0.0}, x)
+""",
+            """\
+@jax.jit
+def local(state, v):
+    state = dict(state)
+    state["mean"] = v.mean()
+    jax.debug.callback(lambda s: None, state)
+local({"mean": 0.0}, x)
+""",
+            """\
+def note(state, v):
+    state["mean"] = v.mean()
+state = {"mean": 0.0}
+note(state, x)
+print(state)
 """,
         ),
     ),
@@ -722,6 +761,32 @@ y = highlight(np.zeros((2, 3), dtype=np.uint8))
     "NNX756": Cases(
         bad=(
             """\
+print(jax.lax.scan(lambda c, v: (c + v, c), x, 0.0))  # NNX756
+""",
+            """\
+print(jax.lax.map(lambda i: 2 * i, range(3)))  # NNX756
+""",
+            """\
+rates = [0.1, 0.2, 0.3]
+print(jax.vmap(lambda v, r: v * r)(x, rates))  # NNX756
+""",
+            """\
+print(jax.jit(jax.vmap(lambda i: 2 * i))(range(3)))  # NNX756
+""",
+            """\
+def layers_of(n):
+    made = []
+    for k in jax.random.split(key, n):
+        made.append({'w': jax.random.normal(k, (3, 3))})
+    return made
+def layer(h, p):
+    return h @ p['w'], None
+@jax.jit
+def forward(layers, h):
+    return jax.lax.scan(layer, h, layers)[0]  # NNX756
+print(forward(layers_of(2), x))
+""",
+            """\
 from typing import NamedTuple
 class Sample(NamedTuple):
     x: jax.Array
@@ -762,6 +827,34 @@ y = jax.lax.scan(body, x, [w[...] for w in weights])  # NNX756
 """,
         ),
         clean=(
+            """\
+print(jax.lax.scan(lambda c, _: (c + 1, c), 0, None, 3), jax.lax.scan(lambda c, _: (c + 1, c), 0, length=3))
+""",
+            """\
+print(jax.lax.scan(lambda c, v: (c + v, c), 0.0, x), jax.lax.map(lambda i: 2 * i, jnp.arange(3)))
+""",
+            """\
+print(jax.lax.scan(lambda c, v: (c + v[0] * v[1], c), 0.0, (x, x)))
+""",
+            """\
+print(jax.vmap(lambda v, r: v * r[0], in_axes=(0, None))(x, [0.1, 0.2]))
+""",
+            """\
+print(jax.vmap(lambda pair: pair[0] * pair[1])([x, x]), jax.vmap(lambda r: 2 * r)(jnp.array([0.1, 0.2])))
+""",
+            """\
+print(jax.vmap(lambda v, r: v * r, (0, None))(x, 0.1), [jax.vmap(lambda v: v * r)(x) for r in (0.1, 0.2)])
+""",
+            """\
+def layer(h, p):
+    return h @ p['w'], None
+@jax.jit
+def forward(layers, h):
+    for one in layers:
+        h = layer(h, one)[0]
+    return h
+print(forward([{'w': jnp.eye(3)}, {'w': jnp.eye(3)}], x))
+""",
             """\
 from typing import NamedTuple
 class Sample(NamedTuple):
@@ -929,6 +1022,16 @@ print(forward(x, cfg=Config()), forward(x, cfg=Config(rate=0.1)), forward(x, cfg
     ),
     "NNX757": Cases(
         bad=(
+            """\
+tx = optax.sgd(0.1)
+@partial(jax.pmap, axis_name="batch")
+def step(w, state, v):
+    grads = jax.grad(lambda w: jnp.mean((v @ w) ** 2))(w)
+    updates, state = tx.update(grads, state)  # NNX757
+    return optax.apply_updates(w, updates), state
+w = jnp.ones((1, 3))
+w, state = step(w, jax.pmap(tx.init)(w), jnp.ones((1, 4, 3)))
+""",
             _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P())\n'
             "def f(v):\n    return jnp.mean(v)  # NNX757\n",
             _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P()), out_specs=P())\n'
@@ -955,6 +1058,28 @@ print(forward(x, cfg=Config()), forward(x, cfg=Config(rate=0.1)), forward(x, cfg
             '    return jax.lax.pmean(value, "data"), jax.tree.map(lambda p, g: p - 0.1 * g, w, slope)  # NNX757\n',
         ),
         clean=(
+            """\
+tx = optax.sgd(0.1)
+@partial(jax.pmap, axis_name="members")
+def step(w, state, v):
+    grads = jax.grad(lambda w: jnp.mean((v @ w) ** 2))(w)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(w, updates), state
+w = jnp.ones((1, 3))
+w, state = step(w, jax.pmap(tx.init)(w), jnp.ones((1, 4, 3)))
+""",
+            """\
+tx = optax.sgd(0.1)
+def together(tree):
+    return jax.lax.pmean(tree, "batch")
+@partial(jax.pmap, axis_name="batch")
+def step(w, state, v):
+    grads = jax.grad(lambda w: jnp.mean((v @ w) ** 2))(w)
+    updates, state = tx.update(together(grads), state)
+    return optax.apply_updates(w, updates), state
+w = jnp.ones((1, 3))
+w, state = step(w, jax.pmap(tx.init)(w), jnp.ones((1, 4, 3)))
+""",
             """\
 def update(params, state, old, v):
     def loss(params, state):
@@ -1006,12 +1131,26 @@ print(run(x[None], x[None], x[None], x[None]))
     ),
     "NNX758": Cases(
         bad=(
+            """\
+@functools.lru_cache(maxsize=None)
+def distance(a, b):
+    return jnp.sum((a - b) ** 2)
+print(distance(jnp.ones(3), jnp.zeros(3)))  # NNX758
+""",
             "counts = {}\nfor one in jnp.argmax(jnp.ones((3, 2)), axis=-1):\n    counts[one] = 1  # NNX758\n",
             "names = {0: 'a', 1: 'b'}\nbest = jnp.argmax(x)\nprint(names[best])  # NNX758\n",
             "print(len(set(jnp.arange(3))))  # NNX758\n",
             "seen = set()\nseen.add(jnp.sum(x))  # NNX758\n",
         ),
         clean=(
+            """\
+@functools.lru_cache(maxsize=None)
+def grid(size, low=0.0):
+    return jnp.linspace(low, 1.0, size)
+def distance(a, b):
+    return jnp.sum((a - b) ** 2)
+print(grid(4), grid(5, low=0.5), distance(grid(4), grid(4)), grid(len(jnp.ones(3))))
+""",
             "counts = {}\nfor one in jnp.argmax(jnp.ones((3, 2)), axis=-1).tolist():\n    counts[one] = 1\n",
             "names = {0: 'a', 1: 'b'}\nbest = jnp.argmax(x)\nprint(names[int(best)])\n",
             "rows = jnp.ones((3, 2))\nprint(rows[jnp.argmax(x)])\n",
@@ -1045,6 +1184,15 @@ y = Up(2.0)
     "NNX760": Cases(
         bad=(
             """\
+@jax.jit
+def halved(low, high):
+    def cond(state):
+        low, high = state
+        return high - low > 1e-3  # NNX760
+    return jax.lax.while_loop(cond, lambda s: (s[0], 0.5 * (s[0] + s[1])), (low, high))
+print(halved(jnp.zeros(3), x))
+""",
+            """\
 def times(start, count):
     found = jnp.linspace(start, 1.0, count).reshape(-1, 2)
     if start == found[0]:  # NNX760
@@ -1059,6 +1207,21 @@ print(times(0.0, 4))
             "v = jnp.zeros(3)\ny = jax.lax.cond(v > 0, lambda a: a, lambda a: -a, v)  # NNX760\n",
         ),
         clean=(
+            """\
+@jax.jit
+def halved(v):
+    return jax.lax.while_loop(lambda s: s > 1e-3, lambda s: 0.5 * s, v)
+print(jax.vmap(halved)(x), jax.lax.map(halved, x))
+""",
+            """\
+@jax.jit
+def halved(low, high):
+    def cond(state):
+        low, high = state
+        return jnp.any(high - low > 1e-3)
+    return jax.lax.while_loop(cond, lambda s: (s[0], 0.5 * (s[0] + s[1])), (low, high))
+print(halved(jnp.zeros(3), x))
+""",
             """\
 flip = np.random.randint(0, 2, 1)
 if flip == 1:
@@ -1318,6 +1481,12 @@ print(frame.loc[:half])
             "p = jax.nn.sigmoid(x)\ny = -(jnp.log(p) + 0.0).mean()  # NNX765\n",
         ),
         clean=(
+            """\
+def divergence(v):
+    uniform = jax.nn.softmax(jnp.zeros(v.shape))
+    return jnp.mean(uniform * (jnp.log(uniform) - jax.nn.log_softmax(v)))
+print(divergence(x))
+""",
             "y = jax.nn.log_softmax(x)\n",
             "y = jnp.log(jax.nn.softmax(x) + 1e-8)\n",
             "y = jnp.log(jnp.clip(jax.nn.softmax(x), 1e-6, 1.0))\n",

@@ -389,12 +389,39 @@ CASES = {
             ("prefactor * jnp.exp(barrier / (r_gas * temp))", "prefactor * jnp.exp(-barrier / (r_gas * temp))"),
             given="1.0, x, 8.3, 300.0",
         ),
+        _of(
+            "spot_later(s, drift, vol, dt, z)",
+            "NNX552",
+            (
+                "s * jnp.exp(drift * dt + vol * jnp.sqrt(dt) * z)",
+                "s * jnp.exp((drift - 0.5 * vol**2) * dt + vol * jnp.sqrt(dt) * z)",
+            ),
+            given="1.0, 0.1, 0.2, 0.5, x",
+        ),
         clean=(
             "def systematic(key, n):\n    return (jnp.arange(n) + jax.random.uniform(key, (1,))) / n\n"
             "print(systematic(key, 3))\n",
             "def soft(v, beta):\n    return jax.scipy.special.logsumexp(beta * v) / beta\nprint(soft(x, 2.0))\n",
             "def risk(weights, cov):\n    return weights @ cov @ weights\nprint(risk(x, jnp.eye(3)))\n",
             "def entropy(scale):\n    return 0.5 * jnp.sum(jnp.log(jnp.diag(scale)))\nprint(entropy(jnp.eye(3)))\n",
+            """\
+def stock(spot, mu, sigma, dt, shocks):
+    drift = mu - 0.5 * sigma**2
+    def step(s, z):
+        s = s * jnp.exp(drift * dt + sigma * jnp.sqrt(dt) * z)
+        return s, s
+    return jax.lax.scan(step, spot, shocks)
+print(stock(1.0, 0.1, 0.2, 0.1, x))
+""",
+            """\
+class Asset:
+    def __init__(self, rate, vol):
+        self.rate, self.vol = rate, vol
+        self.drift = rate - 0.5 * vol**2
+    def later(self, s, dt, z):
+        return s * jnp.exp(self.drift * dt + self.vol * jnp.sqrt(dt) * z)
+print(Asset(0.1, 0.2).later(1.0, 0.1, x))
+""",
         ),
     ),
     "NNX553": _cases(
@@ -456,6 +483,14 @@ CASES = {
             "def shares(v):\n    v = v - jnp.max(v)\n    return jnp.exp(v) / jnp.sum(jnp.exp(v))\nprint(shares(x))\n",
             "def added(v):\n    return v + jax.nn.sigmoid(v)\nprint(added(x))\n",
             "def log_rest(v):\n    return jnp.log(1 - jnp.exp(v))\nprint(log_rest(-x))\n",
+            "def logistic(v, x0, k):\n    return 1 / (1 + jnp.exp(k * (x0 - v)))\nprint(logistic(x, 1.0, 2.0))\n",
+            "def logistic(t, mid):\n    return 1 / (1 + jnp.exp((mid - t) / 3))\nprint(logistic(x, 1.0))\n",
+            """\
+def planck_sigmoid(k, n):
+    z = n * (1.0 / k + 1.0 / (k - n))
+    return 1.0 / (1.0 + jnp.exp(z))
+print(planck_sigmoid(x + 0.5, 9.0))
+""",
         ),
     ),
     "NNX554": _cases(

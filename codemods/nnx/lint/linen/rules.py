@@ -1,0 +1,33 @@
+"""The rules about modules of Linen."""
+
+from __future__ import annotations
+
+from codemods.nnx.lint.linen import (
+    dropout_keys,
+    fields,
+    frozen,
+    grown,
+    initialised,
+    levels,
+    lifted,
+    missing_layer,
+    modes,
+    mutable_default,
+    no_call,
+    one_dimension,
+    outputs,
+    param_shape,
+    same_name,
+    static_place,
+    statistics,
+    unbound,
+)
+from codemods.nnx.rule import Rule
+
+RULES: tuple[Rule, ...] = tuple(
+    module.RULE
+    for module in (
+        unbound, initialised, levels, outputs, modes, dropout_keys, frozen, same_name, param_shape, no_call, fields,
+        missing_layer, statistics, lifted, grown, mutable_default, one_dimension, static_place,
+    )
+)  # fmt: skip

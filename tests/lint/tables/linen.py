@@ -1,0 +1,1580 @@
+"""Wrong and right uses of Flax Linen."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+CASES = {
+    "NNX586": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+net = nn.Dense(2)
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+y = net(jnp.ones((2, 3)))  # NNX586
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+def run(v):
+    net = Net()
+    variables = net.init(jax.random.key(0), v)
+    return net(v), net.apply(variables, v)  # NNX586
+print(run(jnp.ones((2, 3))))
+""",
+            """\
+from flax import linen as nn
+class Coder(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(2)
+    def encode(self, v):
+        return self.inner(v)
+    def __call__(self, v):
+        return nn.relu(self.encode(v))
+coder = Coder()
+variables = coder.init(jax.random.key(0), jnp.ones((2, 3)))
+z = coder.encode(jnp.ones((2, 3)))  # NNX586
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+net = nn.Dense(2)
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+print(net.apply(variables, jnp.ones((2, 3))).shape, net.bind(variables)(jnp.ones((2, 3))).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+class Outer(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        inner = Net()
+        return inner(v) + inner(v)
+variables = Outer().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Coder(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(2)
+    def encode(self, v):
+        return self.inner(v)
+    def sizes(self, v):
+        return v.shape
+    def __call__(self, v):
+        return nn.relu(self.encode(v))
+coder = Coder()
+variables = coder.init(jax.random.key(0), jnp.ones((2, 3)))
+print(coder.apply(variables, jnp.ones((2, 3)), method=coder.encode).shape, coder.sizes(jnp.ones((2, 3))))
+""",
+            """\
+from flax import linen as nn
+def mlp(v):
+    hidden = nn.Dense(4)
+    return nn.Dense(2)(hidden(v))
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return mlp(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+        ),
+    ),
+    "NNX587": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+variables = nn.Dense(2).init(jnp.ones((2, 3)), jax.random.key(0))  # NNX587
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+example = jnp.zeros((1, 3))
+key = jax.random.PRNGKey(0)
+net = Net()
+variables = net.init(example, key)  # NNX587
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+class Trainer:
+    def __init__(self):
+        self.model = Net()
+        self.variables = self.model.init(42, jnp.ones((2, 3)))  # NNX587
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+variables = nn.Dense(2).init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+variables = Net().init({"params": jax.random.key(0)}, jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Keyed(nn.Module):
+    def __call__(self, v, key):
+        return v + jax.random.normal(key, v.shape)
+variables = Keyed().init(jax.random.key(0), jnp.ones((2, 3)), jax.random.key(1))
+""",
+            """\
+class Own:
+    def init(self, v, key):
+        return v
+print(Own().init(jnp.ones((2, 3)), jax.random.key(0)), optax.sgd(0.1).init(jnp.ones((2, 3))))
+""",
+        ),
+    ),
+    "NNX588": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+net = nn.Dense(2)
+params = net.init(jax.random.key(0), jnp.ones((2, 3)))["params"]
+y = net.apply(params, jnp.ones((2, 3)))  # NNX588
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+net = Net()
+params = net.init(jax.random.key(0), jnp.ones((2, 3)))
+y = net.apply({"params": params}, jnp.ones((2, 3)))  # NNX588
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+from flax.training import train_state
+net = Net()
+params = net.init(jax.random.key(0), jnp.ones((2, 3)))
+state = train_state.TrainState.create(apply_fn=net.apply, params=params, tx=optax.sgd(0.1))  # NNX588
+def loss(params):
+    return state.apply_fn({"params": params}, jnp.ones((2, 3))).sum()
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+net = nn.Dense(2)
+params = net.init(jax.random.key(0), jnp.ones((2, 3)))["params"]
+print(net.apply({"params": params}, jnp.ones((2, 3))).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+net = Net()
+params = net.init(jax.random.key(0), jnp.ones((2, 3)))
+print(net.apply(params, jnp.ones((2, 3))).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+from flax.training import train_state
+net = Net()
+params = net.init(jax.random.key(0), jnp.ones((2, 3)))
+state = train_state.TrainState.create(apply_fn=net.apply, params=params, tx=optax.sgd(0.1))
+print(jax.grad(lambda p: state.apply_fn(p, jnp.ones((2, 3))).sum())(state.params).keys())
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+from flax.training import train_state
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+state = train_state.TrainState.create(apply_fn=net.apply, params=variables["params"], tx=optax.sgd(0.1))
+print(state.apply_fn({"params": state.params}, jnp.ones((2, 3))).shape)
+""",
+        ),
+    ),
+    "NNX589": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+y = net.apply(variables, jnp.ones((2, 3)), True, mutable=["batch_stats"])
+loss = (y**2).mean()  # NNX589
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+def loss(params, stats):
+    out = net.apply({"params": params, "batch_stats": stats}, jnp.ones((2, 3)), True, mutable="batch_stats")
+    return out.mean()  # NNX589
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+total = net.apply(variables, jnp.ones((2, 3)), True, mutable=True) - 1.0  # NNX589
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+y, updates = net.apply(variables, jnp.ones((2, 3)), True, mutable=["batch_stats"])
+print((y**2).mean(), updates.keys())
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+out = net.apply(variables, jnp.ones((2, 3)), True, mutable=["batch_stats"])
+print(out[0].shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+y = net.apply(variables, jnp.ones((2, 3)), False, mutable=False)
+print(y.mean())
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+y = net.apply(variables, jnp.ones((2, 3)), True, mutable=["batch_stats"])[0]
+print(y * 2)
+""",
+        ),
+    ),
+    "NNX590": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dropout(0.5)(nn.Dense(4)(v))  # NNX590
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.dense = nn.Dense(4)
+        self.norm = nn.BatchNorm(momentum=0.9)
+    def __call__(self, v):
+        return self.norm(self.dense(v))  # NNX590
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    rate: float = 0.1
+    @nn.compact
+    def __call__(self, v, train: bool):
+        drop = nn.Dropout(rate=self.rate)
+        return drop(v)  # NNX590
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=False):
+        return nn.Dropout(0.5)(nn.Dense(4)(v), deterministic=not train)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.norm = nn.BatchNorm(True)
+        self.drop = nn.Dropout(0.5, deterministic=True)
+    def __call__(self, v):
+        return self.drop(self.norm(v))
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        options = {"use_running_average": True}
+        return nn.BatchNorm(**options)(nn.Dropout(0.5)(v, True))
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        norm = functools.partial(nn.BatchNorm, use_running_average=True)
+        return norm()(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+        ),
+    ),
+    "NNX591": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+y = net.apply(variables, jnp.ones((2, 3)))  # NNX591
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+def loss(variables):
+    return net.apply(variables, jnp.ones((2, 3)), train=True).sum()  # NNX591
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        v = nn.Dense(4)(v)
+        return nn.Dropout(rate=0.2)(v, deterministic=False)
+net = Net()
+y = net.apply(net.init(jax.random.key(0), jnp.ones((2, 3))), jnp.ones((2, 3)))  # NNX591
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+print(net.apply(variables, jnp.ones((2, 3)), rngs={"dropout": jax.random.key(1)}).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=False):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+print(net.apply(variables, jnp.ones((2, 3))).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+print(net.apply(variables, jnp.ones((2, 3)), False).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    rate: float = 0.0
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dropout(self.rate, deterministic=False)(nn.Dropout(0.0)(v, deterministic=False))
+net = Net()
+print(net.apply(net.init(jax.random.key(0), jnp.ones((2, 3))), jnp.ones((2, 3))).shape)
+""",
+        ),
+    ),
+    "NNX592": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        self.hidden = nn.Dense(4)(v)  # NNX592
+        return self.hidden
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.dense = nn.Dense(4)
+        self.calls = 0
+    def __call__(self, v):
+        self.calls += 1  # NNX592
+        return self.dense(v)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    width: int = 4
+    def __init__(self, width):  # NNX592
+        super().__init__()
+        self.width = width
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.width)(v)
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.dense = nn.Dense(4)
+    def __call__(self, v):
+        hidden = self.dense(v)
+        self.sow("intermediates", "hidden", hidden)
+        return hidden
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        calls = self.variable("stats", "calls", lambda: jnp.zeros(()))
+        calls.value += 1
+        return nn.Dense(4)(v)
+print(Net().init_with_output(jax.random.key(0), jnp.ones((2, 3)))[1]["stats"])
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    width: int = 4
+    def __post_init__(self):
+        self.width = 2 * self.width
+        super().__post_init__()
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.width)(v)
+print(Net().init_with_output(jax.random.key(0), jnp.ones((2, 3)))[0].shape)
+""",
+            """\
+class Net:
+    def __init__(self, width):
+        self.width = width
+    def __call__(self, v):
+        self.last = v * self.width
+        return self.last
+print(Net(2)(jnp.ones((2, 3))).shape)
+""",
+        ),
+    ),
+    "NNX593": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        v = nn.Dense(4, name="dense")(v)
+        return nn.Dense(2, name="dense")(nn.relu(v))  # NNX593
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    depth: int = 3
+    @nn.compact
+    def __call__(self, v):
+        for _ in range(self.depth):
+            v = nn.relu(nn.Dense(4, name="dense")(v))  # NNX593
+        return v
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+class Outer(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        first = Net(name="net")
+        second = Net(name="net")  # NNX593
+        return first(v) + second(v)
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        for i in range(3):
+            v = nn.relu(nn.Dense(4, name=f"dense_{i}")(v))
+        return v
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    wide: bool = True
+    @nn.compact
+    def __call__(self, v):
+        if self.wide:
+            return nn.Dense(8, name="dense")(v)
+        return nn.Dense(4, name="dense")(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        dense = nn.Dense(3, name="dense")
+        for _ in range(3):
+            v = nn.relu(dense(v))
+        return v
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class One(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(4, name="dense")(v)
+class Two(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(4, name="dense")(One(name="one")(v))
+variables = Two().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+        ),
+    ),
+    "NNX594": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return v @ self.param("w", nn.initializers.lecun_normal(), v.shape[-1], 4)  # NNX594
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.w = self.param("w", nn.initializers.zeros, 3, 4)  # NNX594
+    def __call__(self, v):
+        return v @ self.w
+""",
+            """\
+from flax import linen as nn
+from jax.nn import initializers
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return v @ self.param("w", initializers.normal(0.1), 3, 4)  # NNX594
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return v @ self.param("w", nn.initializers.lecun_normal(), (v.shape[-1], 4))
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return v @ self.param("w", lambda key, a, b: jax.random.normal(key, (a, b)), 3, 4)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return v @ self.param("w", nn.initializers.zeros, (3, 4), jnp.float32)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+class Own:
+    def param(self, name, make, rows, columns):
+        return make(jax.random.key(0), (rows, columns))
+print(Own().param("w", jax.nn.initializers.zeros, 3, 4))
+""",
+        ),
+    ),
+    "NNX595": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def forward(self, v):
+        return nn.Dense(4)(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))  # NNX595
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.dense = nn.Dense(4)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))  # NNX595
+""",
+            """\
+from flax import linen as nn
+class Base(nn.Module):
+    width: int = 4
+class Net(Base):
+    @nn.compact
+    def encode(self, v):
+        return nn.Dense(self.width)(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), method=net.encode)
+y = net.apply(variables, jnp.ones((2, 3)))  # NNX595
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def encode(self, v):
+        return nn.Dense(4)(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), method=net.encode)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+class Same(Net):
+    pass
+variables = Same().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+class Own:
+    def init(self, key, v):
+        return v
+print(Own().init(jax.random.key(0), x))
+""",
+        ),
+    ),
+    "NNX596": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    width = 4
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.width)(v)
+net = Net(width=8)  # NNX596
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+net = Net(hidden=8)  # NNX596
+""",
+            """\
+from flax import linen as nn
+class Base(nn.Module):
+    width: int = 4
+class Net(Base):
+    depth: int = 2
+    def __call__(self, v):
+        return v
+net = Net(width=4, layers=3)  # NNX596
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    width: int = 4
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.width)(v)
+print(Net(width=8, name="net").width)
+""",
+            """\
+from flax import linen as nn
+class Base(nn.Module):
+    width: int = 4
+class Net(Base):
+    depth: int = 2
+print(Net(width=4, depth=3).depth)
+""",
+            """\
+class Own:
+    width = 3
+    def __init__(self, **options):
+        self.options = options
+print(Own(width=8).options)
+""",
+            """\
+from flax import linen as nn
+import dataclasses
+@dataclasses.dataclass
+class Config:
+    width: int
+class Net(nn.Module):
+    config: Config
+print(Net(config=Config(width=3)).config.width, Net(parent=None, config=Config(4)).config.width)
+""",
+        ),
+    ),
+    "NNX597": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        layers = [nn.Dense(4), nn.Dense(2)]
+    def __call__(self, v):
+        for layer in self.layers:  # NNX597
+            v = layer(v)
+        return v
+""",
+            """\
+from flax import linen as nn
+class Config:
+    width = 4
+class Net(nn.Module):
+    config: Config
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.width)(v)  # NNX597
+""",
+            """\
+from flax import linen as nn
+class Base(nn.Module):
+    def setup(self):
+        self.dense = nn.Dense(4)
+class Net(Base):
+    def __call__(self, v):
+        return self.linear(v) + self.dense(v)  # NNX597
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    sizes = (4, 2)
+    def setup(self):
+        self.layers = [nn.Dense(size) for size in self.sizes]
+    def __call__(self, v):
+        for layer in self.layers:
+            v = layer(v)
+        return v
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        for i in range(2):
+            setattr(self, f"dense_{i}", nn.Dense(3))
+    def __call__(self, v):
+        return self.dense_1(self.dense_0(v))
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Base(nn.Module):
+    def __call__(self, v):
+        return self.inner(v)
+class Net(Base):
+    def setup(self):
+        self.inner = nn.Dense(4)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @property
+    def width(self):
+        return 4
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.width, name=self.name)(v) if self.scope is None else nn.Dense(self.width)(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+        ),
+    ),
+    "NNX598": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+y = net.apply({"params": variables["params"]}, jnp.ones((2, 3)), False)  # NNX598
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+params = variables["params"]
+def loss(params):
+    return net.apply({"params": params}, jnp.ones((2, 3)), train=False).sum()  # NNX598
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.norm = nn.BatchNorm(True)
+    def __call__(self, v):
+        return self.norm(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+given = {"params": variables["params"]}
+y = net.apply(given, jnp.ones((2, 3)))  # NNX598
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+print(net.apply(variables, jnp.ones((2, 3)), False).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+both = {"params": variables["params"], "batch_stats": variables["batch_stats"]}
+print(net.apply(both, jnp.ones((2, 3)), False).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+print(net.apply({"params": variables["params"]}, jnp.ones((2, 3)), True, mutable=["batch_stats"])[0].shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    norm: bool = False
+    @nn.compact
+    def __call__(self, v):
+        if self.norm:
+            v = nn.BatchNorm(True)(v)
+        return nn.Dense(4)(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+print(net.apply({"params": variables["params"]}, jnp.ones((2, 3))).shape)
+""",
+        ),
+    ),
+    "NNX599": Cases(
+        bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.hidden = nnx.Linear(3, 4, rngs=rngs)
+    def __call__(self, v):
+        return nnx.relu(self.hidden)  # NNX599
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.relu(nn.Dense(4))  # NNX599
+""",
+            """\
+layer = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+def loss(v):
+    return jnp.mean(layer)  # NNX599
+""",
+        ),
+        clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.hidden = nnx.Linear(3, 4, rngs=rngs)
+    def __call__(self, v):
+        return nnx.relu(self.hidden(v))
+print(Net(nnx.Rngs(0))(x).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.relu(nn.Dense(4)(v))
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+param = nnx.Param(jnp.ones(3))
+print(nnx.relu(param), jnp.mean(param))
+""",
+            """\
+layer = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+print(jnp.mean(layer.kernel), nnx.relu(layer.bias))
+""",
+        ),
+    ),
+    "NNX641": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.vmap(nn.Dense, in_axes=0, out_axes=0)(4)(v)  # NNX641
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, c, _):
+        return nn.Dense(3)(c), None
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        layers = nn.scan(Block, variable_broadcast="params", length=3)  # NNX641
+        return layers()(v, None)[0]
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.remat(nn.Dense(3))(v)  # NNX641
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.vmap(nn.Dense, variable_axes={"params": 0}, split_rngs={"params": True})(4)(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, c, _):
+        return nn.Dense(3)(c), None
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        layers = nn.scan(Block, variable_broadcast="params", split_rngs={"params": False}, length=3)
+        return layers()(v, None)[0]
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.remat(nn.Dense)(3)(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Doubled(nn.Module):
+    def __call__(self, v):
+        return 2 * v
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.vmap(Doubled)()(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+        ),
+    ),
+    "NNX642": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.layers = []
+        for width in (4, 2):
+            self.layers.append(nn.Dense(width))  # NNX642
+    def __call__(self, v):
+        for layer in self.layers:
+            v = layer(v)
+        return v
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.heads = {}
+        self.heads["one"] = nn.Dense(2)  # NNX642
+    def __call__(self, v):
+        return self.heads["one"](v)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.layers = [nn.Dense(4)]
+        self.layers += [nn.Dense(2)]  # NNX642
+        self.seen = list()
+    def __call__(self, v):
+        for layer in self.layers:
+            v = layer(v)
+            self.seen.append(v.shape)  # NNX642
+        return v
+""",
+            """\
+from flax import linen as nn
+class Base(nn.Module):
+    width: int = 4
+class Net(Base):
+    def setup(this):
+        this.heads = dict()
+        this.heads.update(one=nn.Dense(this.width))  # NNX642
+    def __call__(this, v):
+        return this.heads["one"](v)
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        layers = []
+        for width in (4, 2):
+            layers.append(nn.Dense(width))
+        self.layers = layers
+    def __call__(self, v):
+        for layer in self.layers:
+            v = layer(v)
+        return v
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.layers = []
+        for width in (4, 2):
+            self.layers = [*self.layers, nn.Dense(width)]
+    def __call__(self, v):
+        for layer in self.layers:
+            v = layer(v)
+        return v
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.layers = [nn.Dense(4)]
+        self.layers += (nn.Dense(2),)
+    def __call__(self, v):
+        for layer in self.layers:
+            v = layer(v)
+        return v
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nnx.Module):
+    def setup(self):
+        self.sizes = []
+        self.sizes.append(3)
+        return self.sizes
+print(Net().setup())
+""",
+            """\
+from flax import linen as nn
+class Plan:
+    def setup(self):
+        self.sizes = {}
+        self.sizes["one"] = 3
+        return self.sizes
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        outs = {}
+        outs["one"] = nn.Dense(Plan().setup()["one"])(v)
+        return outs
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+        ),
+    ),
+    "NNX643": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    widths: list = [4, 2]  # NNX643
+    @nn.compact
+    def __call__(self, v):
+        for width in self.widths:
+            v = nn.Dense(width)(v)
+        return v
+""",
+            """\
+from flax import linen as nn
+from flax import struct
+@struct.dataclass
+class Metrics:
+    total: float = 0.0
+    seen: dict = {}  # NNX643
+""",
+            """\
+from flax import linen as nn
+from flax.training import train_state
+class State(train_state.TrainState):
+    history: list = list()  # NNX643
+    names: set = {"a", "b"}  # NNX643
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    widths: tuple = (4, 2)
+    @nn.compact
+    def __call__(self, v):
+        for width in self.widths:
+            v = nn.Dense(width)(v)
+        return v
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+import dataclasses
+class Net(nn.Module):
+    widths: list = dataclasses.field(default_factory=lambda: [4, 2])
+    @nn.compact
+    def __call__(self, v):
+        for width in self.widths:
+            v = nn.Dense(width)(v)
+        return v
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+from typing import ClassVar
+class Net(nn.Module):
+    widths: ClassVar[list] = [4, 2]
+    names = {"a": 1}
+    @nn.compact
+    def __call__(self, v):
+        for width in self.widths:
+            v = nn.Dense(width)(v)
+        return v
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Table:
+    rows: list = [1, 2]
+class Sizes(nnx.Module):
+    names: tuple = ("one",)
+print(Table.rows, Sizes.names, nn.Dense(2))
+""",
+            """\
+from flax import linen as nn
+from flax import struct
+@struct.dataclass
+class Metrics:
+    names: frozenset = frozenset({"a"})
+    total: float = 0.0
+print(Metrics())
+""",
+        ),
+    ),
+    "NNX644": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        query = self.param("query", nn.initializers.lecun_normal(), (v.shape[-1],))  # NNX644
+        return v @ query
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.gain = self.param("gain", jax.nn.initializers.he_uniform(), (4,), jnp.float32)  # NNX644
+    def __call__(self, v):
+        return v * self.gain
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        start = nn.initializers.variance_scaling(1.0, "fan_in", "normal")
+        return nn.Dense(4, bias_init=start)(v)  # NNX644
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        v = nn.Dense(4, kernel_init=nn.initializers.orthogonal())(v)
+        return nn.LayerNorm(scale_init=nn.initializers.orthogonal())(v)  # NNX644
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return v @ self.param("query", nn.initializers.normal(0.1), (v.shape[-1],))
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return v @ self.param("query", nn.initializers.lecun_normal(), (v.shape[-1], 1))
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        shape = (1, v.shape[-1])
+        return v @ self.param("query", nn.initializers.glorot_normal(), shape)[0]
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        made = nn.initializers.variance_scaling(1.0, "fan_in", "normal")
+        return v @ self.param("gain", made, [v.shape[-1], 2])
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        start = nn.initializers.lecun_normal()
+        return nn.Dense(4, kernel_init=start, bias_init=nn.initializers.zeros_init())(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(4, use_bias=False, bias_init=nn.initializers.lecun_normal())(v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+        ),
+    ),
+    "NNX645": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.Dropout(0.1)(nn.Dense(4)(v), deterministic=not train)
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.remat(Block, static_argnums=(1,))()(v, False)  # NNX645
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, v, mask, deterministic=True):
+        return nn.SelfAttention(1, deterministic=deterministic)(v, mask=mask)
+Saved = nn.checkpoint(Block, static_argnums=2)  # NNX645
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return Saved()(v, jnp.ones((1, 1, 2, 2)), True)
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, v, double: bool):
+        return 2 * nn.Dense(4)(v) if double else v
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.remat(Block, static_argnums=[1])()(v, False)  # NNX645
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.Dropout(0.1)(nn.Dense(4)(v), deterministic=not train)
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.remat(Block, static_argnums=(2,))()(v, False)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, v, count):
+        return nn.Dense(4)(v) * count
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.remat(Block, static_argnums=(2,))()(v, 3)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, train, v):
+        return nn.Dropout(0.1)(nn.Dense(4)(v), deterministic=not train)
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.remat(Block, static_argnums=(1,))()(False, v)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, v, times: int, train):
+        return times * nn.Dropout(0.1)(nn.Dense(4)(v), deterministic=not train)
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.remat(Block, static_argnums=(2, 3))()(v, 2, False)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+def block(v, train):
+    return v * 2 if train else nn.relu(v)
+print(jax.checkpoint(block, static_argnums=(1,))(jnp.ones(3), True))
+""",
+        ),
+    ),
+    "NNX646": Cases(
+        bad=(
+            """\
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+mask = jax.tree_util.tree_map_with_path(lambda path, _: "bias" not in path, params)  # NNX646
+""",
+            """\
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def label(path, leaf):
+    if path[0] == "dense" or any(part == "scale" for part in path):  # NNX646 NNX646
+        return "slow"
+    return "fast" if path[-1] in ("bias", "scale") else "no"  # NNX646
+labels = jax.tree.map_with_path(label, params)
+""",
+            """\
+from flax import linen as nn
+from flax import traverse_util
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2, name="head")(nn.Dense(4, name="trunk_0")(v))
+params = Net().init(jax.random.key(0), jnp.ones((1, 3)))["params"]
+labels = traverse_util.path_aware_map(lambda path, _: "no" if "trunk" in path else "yes", params)  # NNX646
+""",
+            """\
+from flax import linen as nn
+from flax import traverse_util
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(nn.Dense(4)(v))
+params = Net().init(jax.random.key(0), jnp.ones((1, 3)))["params"]
+def mask(path, _):
+    return "Dense" in path and "bias" not in path  # NNX646
+print(traverse_util.path_aware_map(mask, params))
+""",
+        ),
+        clean=(
+            """\
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+mask = jax.tree_util.tree_map_with_path(lambda path, _: path[-1].key != "bias", params)
+""",
+            """\
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def label(path, leaf):
+    names = [part.key for part in path]
+    return "slow" if "bias" in names or names[0] == "dense" else "fast"
+labels = jax.tree.map_with_path(label, params)
+""",
+            """\
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def label(path, leaf):
+    path = jax.tree_util.keystr(path)
+    return "slow" if "bias" in path else "fast"
+labels = jax.tree.map_with_path(label, params)
+""",
+            """\
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+mask = jax.tree_util.tree_map_with_path(lambda path, _: jax.tree_util.DictKey("bias") in path, params)
+""",
+            """\
+from flax import linen as nn
+from flax import traverse_util
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2, name="head")(nn.Dense(4, name="trunk_0")(v))
+params = Net().init(jax.random.key(0), jnp.ones((1, 3)))["params"]
+labels = traverse_util.path_aware_map(lambda path, _: "no" if "trunk_0" in path else "yes", params)
+""",
+            """\
+from flax import linen as nn
+from flax import traverse_util
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2, name="head")(nn.Dense(4, name="trunk_0")(v))
+params = Net().init(jax.random.key(0), jnp.ones((1, 3)))["params"]
+labels = traverse_util.path_aware_map(lambda path, _: any("trunk" in p for p in path), params)
+""",
+            """\
+from flax import linen as nn
+from flax import traverse_util
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(nn.Dense(4)(v))
+params = Net().init(jax.random.key(0), jnp.ones((1, 3)))["params"]
+labels = traverse_util.path_aware_map(lambda path, _: "Dense_0" in path or "bias" in path, params)
+""",
+            """\
+from flax import linen as nn
+from flax import traverse_util
+class Net(nn.Module):
+    def setup(self):
+        self.trunk = nn.Dense(4)
+        self.encoder = nn.Dense(2)
+    def __call__(self, v):
+        return self.encoder(self.trunk(v))
+params = Net().init(jax.random.key(0), jnp.ones((1, 3)))["params"]
+print(traverse_util.path_aware_map(lambda path, _: "encoder" in path, params))
+""",
+            """\
+from flax import linen as nn
+from flax import traverse_util
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        for number in range(2):
+            v = nn.Dense(2, name=f"trunk{number or ''}")(v)
+        return nn.Dense(2, name="trunk_out")(v)
+params = Net().init(jax.random.key(0), jnp.ones((1, 3)))["params"]
+print(traverse_util.path_aware_map(lambda path, _: "trunk" in path, params))
+""",
+        ),
+    ),
+}
