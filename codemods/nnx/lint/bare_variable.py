@@ -24,7 +24,7 @@ _LAX = frozenset(
         "sinh", "sort", "sqrt", "square", "sub", "tan", "tanh",
     }
 )  # fmt: skip
-_SIGMOIDS = frozenset({"jax.nn.sigmoid", "flax.nnx.sigmoid", "flax.nnx.nn.activations.sigmoid", "flax.linen.sigmoid"})
+_SIGMOIDS = frozenset({"jax.nn.sigmoid", "flax.nnx.sigmoid", "flax.nnx.nn.activations.sigmoid"})
 _ARRAYS = 3  # arguments that may be arrays
 
 

@@ -15,7 +15,7 @@ from codemods.nnx.lint.places import foreign, in_test, literal
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.values import Call, Const, Sequence, Value
 
-_ONE_HOT = frozenset({"jax.nn.one_hot", "flax.nnx.one_hot", "flax.linen.one_hot"})
+_ONE_HOT = frozenset({"jax.nn.one_hot", "flax.nnx.one_hot"})
 _LISTED = frozenset({"jax.numpy.array", "jax.numpy.asarray", "numpy.array", "numpy.asarray"})
 
 

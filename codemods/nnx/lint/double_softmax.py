@@ -30,7 +30,7 @@ _LOSSES = {
     "sigmoid_focal_loss": _SIGMOID,
 }
 _LOGARITHMS = frozenset({"log_softmax", "log_sigmoid"})
-_HOMES = ("jax.nn.", "flax.nnx.", "flax.linen.", "jax.scipy.special.")
+_HOMES = ("jax.nn.", "flax.nnx.", "jax.scipy.special.")
 # what does not turn probabilities into something else
 _SHAPING = frozenset({"squeeze", "reshape", "ravel", "flatten", "astype", "transpose", "swapaxes", "clip"})
 _DEPTH = 6

@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lost_messages import end_of
+from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant
@@ -78,7 +79,7 @@ def _shared(context: Context, event: CallEvent, parts: list[ast.expr]) -> Iterat
         if not isinstance(part, ast.Call) or last_word(part.func) != "softmax" or not isinstance(value, Call):
             continue
         name = context.flow.calls.callee_name(context.flow.here(value, event.scope))
-        if name not in {"jax.nn.softmax", "flax.nnx.softmax", "flax.linen.softmax"} or not part.args:
+        if name not in SOFTMAX or not part.args:
             continue
         axis = argument(part, 1, "axis")
         first = axis is not None and constant(axis) == 0

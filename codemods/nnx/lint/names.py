@@ -24,7 +24,7 @@ BODIES: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
 WITH_PATH = frozenset({"jax.tree.map_with_path", "jax.tree_util.tree_map_with_path"})  # the path of a leaf comes first
 TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", *WITH_PATH})
 
-SOFTMAX = frozenset({"jax.nn.softmax", "flax.nnx.softmax", "flax.linen.softmax", "flax.linen.activation.softmax"})
+SOFTMAX = frozenset({"jax.nn.softmax", "flax.nnx.softmax"})
 
 # Last parts of all names above: a cheap test before a name is resolved.
 TRACING_WORDS = frozenset(name.rpartition(".")[2] for name in (*JITS, *BATCHING, *BODIES))

@@ -15,7 +15,7 @@ from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Item, Sequence
 
-_ONE_HOT = frozenset({"jax.nn.one_hot", "flax.nnx.one_hot", "flax.linen.one_hot"})
+_ONE_HOT = frozenset({"jax.nn.one_hot", "flax.nnx.one_hot"})
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -1577,4 +1577,75 @@ print(traverse_util.path_aware_map(lambda path, _: "trunk" in path, params))
 """,
         ),
     ),
+    "NNX647": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Reader(nn.Module):
+    size: int = 10
+    @nn.compact
+    def __call__(self, tokens):
+        return nn.Dense(self.size)(nn.Embed(self.size, 4)(tokens))
+variables = Reader().init(jax.random.key(0), jnp.ones((1, 8)))  # NNX647
+""",
+            """\
+from flax import linen as nn
+class Reader(nn.Module):
+    def setup(self):
+        self.embed = nn.Embed(10, 4)
+    def __call__(self, tokens, train=False):
+        return self.embed(tokens)
+reader = Reader()
+example = jnp.zeros((1, 8), dtype=jnp.float32)
+variables = reader.init(jax.random.key(0), example)  # NNX647
+""",
+            """\
+from flax import linen as nn
+class Reader(nn.Module):
+    @nn.compact
+    def __call__(self, v, tokens):
+        return nn.Dense(4)(v) + nn.Embed(10, 4)(tokens)
+reader = Reader()
+variables = reader.init(jax.random.key(0), jnp.ones((2, 3)), jnp.ones(2, dtype=int))
+y = reader.apply(variables, jnp.ones((2, 3)), jnp.ones(2))  # NNX647
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Reader(nn.Module):
+    @nn.compact
+    def __call__(self, tokens):
+        return nn.Embed(10, 4)(tokens)
+variables = Reader().init(jax.random.key(0), jnp.ones((1, 8), dtype=jnp.int32))
+""",
+            """\
+from flax import linen as nn
+class Reader(nn.Module):
+    @nn.compact
+    def __call__(self, tokens):
+        return nn.Embed(10, 4)(tokens.astype(int))
+variables = Reader().init(jax.random.key(0), jnp.ones((1, 8)))
+""",
+            """\
+from flax import linen as nn
+class Reader(nn.Module):
+    @nn.compact
+    def __call__(self, v, tokens):
+        return nn.Dense(4)(v) + nn.Embed(10, 4)(tokens)
+variables = Reader().init(jax.random.key(0), jnp.ones((2, 3)), jnp.arange(2))
+""",
+            """\
+from flax import linen as nn
+class Reader(nn.Module):
+    lookup: bool = False
+    @nn.compact
+    def __call__(self, v):
+        if self.lookup:
+            return nn.Embed(10, 4)(v)
+        return nn.Dense(4)(v)
+variables = Reader().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+        ),
+    ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codemods.nnx.lint.linen import (
     dropout_keys,
     fields,
+    float_tokens,
     frozen,
     grown,
     initialised,
@@ -28,6 +29,6 @@ RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
         unbound, initialised, levels, outputs, modes, dropout_keys, frozen, same_name, param_shape, no_call, fields,
-        missing_layer, statistics, lifted, grown, mutable_default, one_dimension, static_place,
+        missing_layer, statistics, lifted, float_tokens, grown, mutable_default, one_dimension, static_place,
     )
 )  # fmt: skip
