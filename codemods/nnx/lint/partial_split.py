@@ -150,6 +150,9 @@ def _held(context: Context, made: Bound, depth: int) -> set[str]:
         assert isinstance(value, Call)
         rate = value.argument(0, "rate")
         return {"nnx.RngState"} if _drops(context, made, rate) and _streams(value) else set()
+    if depth <= _DEPTH and (name in _LISTS or isinstance(value, Sequence)):
+        layers = _layers(context, made)
+        return set().union(*(_held(context, context.flow.resolve(one), depth + 1) for one in layers))
     cls = context.flow.classes.class_of(made)
     if cls is None or depth > _DEPTH or "flax.nnx.Module" not in context.flow.classes.mro(cls)[1]:
         return set()
@@ -163,6 +166,18 @@ def _held(context: Context, made: Bound, depth: int) -> set[str]:
                 elif function.name == "__init__" and isinstance(stored, Param) and stored.name == "rngs":
                     found.add("nnx.RngState")
     return found
+
+
+_LISTS = frozenset({"flax.nnx.Sequential", "flax.nnx.List"})
+
+
+def _layers(context: Context, made: Bound) -> list[Bound]:
+    """Return the layers that a chain or list is made of, as far as they are written out."""
+    if isinstance(made.value, Sequence):
+        return [context.flow.follow(made, one) for one in made.value.items if not isinstance(one, Star)]
+    given = made.value.args if isinstance(made.value, Call) else ()
+    parts = [context.flow.follow(made, one) for one in given if not isinstance(one, Star)]
+    return [layer for one in parts for layer in (_layers(context, one) if isinstance(one.value, Sequence) else [one])]
 
 
 def _drops(context: Context, made: Bound, rate: Value | None) -> bool:

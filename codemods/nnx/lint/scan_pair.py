@@ -51,6 +51,7 @@ def _check(context: Context) -> Iterator[Finding]:
             yield from _judged(context, root.function, [])
             yield from _turned(context, root.function, _carry(root))
             yield from _turned_names(context, root.function, _carry(root))
+            yield from _parts_alone(root.function, _carry(root))
         elif root.transform == "flax.nnx.scan" and not root.partial and gives_nothing(root.function):
             axes = option(root, "out_axes") if root.options else None
             if axes is not None and "Carry" in ast.unparse(axes):
@@ -210,6 +211,34 @@ def _judged(context: Context, function: FunctionFacts, free: list[str]) -> Itera
             _place(function, wrong),
             f"{shown(function)} is the body of a scan, which has to return the carry and an output",
             "return `carry, None` if there is no output",
+        )
+
+
+def _parts_alone(function: FunctionFacts, carry: str) -> Iterator[Finding]:
+    """Yield the returns of the two parts of a carry, of which the second is taken for the output.
+
+    Of the bodies of ``jax.lax.scan``, whose carry has a type, NNX865 says so.
+    """
+    nodes = list(ast.walk(function.node))
+    parts = [
+        [last_word(one) for one in node.targets[0].elts]
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Tuple)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == carry
+    ]
+    returned = [node for node in nodes if isinstance(node, ast.Return)]
+    if len(parts) != 1 or len(parts[0]) != 2 or not returned:
+        return
+    if all(isinstance(r.value, ast.Tuple) and [last_word(n) for n in r.value.elts] == parts[0] for r in returned):
+        yield finding(
+            RULE.code,
+            function.scope,
+            returned[0],
+            f"{shown(function)} is the body of a scan, and returns the two parts of its carry: the second is taken for "
+            "the output",
+            f"return ({', '.join(parts[0])}), None",
         )
 
 

@@ -153,6 +153,14 @@ print(run)
     "NNX864": Cases(
         bad=(
             """\
+def body(carry, v):
+    net, h = carry
+    h = net(h) + v
+    return net, h  # NNX864
+run = nnx.scan(body, in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+out = run((model, x), jnp.ones((4, 3)))
+""",
+            """\
 def rnn(w, xs):
     def step(h, v):
         h_next = jnp.tanh(h @ w + v)
@@ -220,6 +228,15 @@ loop(body, jnp.zeros(2), x)
 """,
         ),
         clean=(
+            """\
+def body(carry, v):
+    net, h = carry
+    h = net(h) + v
+    return (net, h), h
+run = nnx.scan(body, in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+(net, h), hs = run((model, x), jnp.ones((4, 3)))
+print(hs.shape)
+""",
             """\
 def rnn(w, xs):
     def step(h, v):

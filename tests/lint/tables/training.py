@@ -1550,6 +1550,21 @@ run(model)
     ),
     "NNX895": Cases(
         bad=(
+            """\
+chain = nnx.Sequential(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), nnx.BatchNorm(3, rngs=nnx.Rngs(1)))
+graphdef, params, stats = nnx.split(chain, nnx.Param, nnx.BatchStat)
+again = nnx.merge(graphdef, params)  # NNX895
+""",
+            """\
+class Tower(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.List([nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.5, rngs=rngs)])
+    def __call__(self, v):
+        for layer in self.layers:
+            v = layer(v)
+        return v
+graphdef, params = nnx.split(Tower(nnx.Rngs(0)), nnx.Param)  # NNX895
+""",
             _NORMED
             + """\
 graphdef, params = nnx.split(Net(nnx.Rngs(0)), nnx.Param)  # NNX895
@@ -1574,6 +1589,17 @@ graphdef, params = nnx.split(Net(nnx.Rngs(0)), nnx.Param)  # NNX895
 """,
         ),
         clean=(
+            """\
+chain = nnx.Sequential(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), nnx.relu, nnx.LayerNorm(3, rngs=nnx.Rngs(1)))
+graphdef, params = nnx.split(chain, nnx.Param)
+print(nnx.merge(graphdef, params)(x).shape)
+""",
+            """\
+norms = [nnx.BatchNorm(3, rngs=nnx.Rngs(1))]
+chain = nnx.Sequential(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), *(norms if x.ndim > 3 else []))
+graphdef, params = nnx.split(chain, nnx.Param)
+print(nnx.merge(graphdef, params)(x).shape)
+""",
             _NORMED
             + """\
 graphdef, params, stats = nnx.split(Net(nnx.Rngs(0)), nnx.Param, nnx.BatchStat)
