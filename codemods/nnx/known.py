@@ -116,6 +116,9 @@ _ACTIVATIONS = frozenset(
      "standardize", "swish"}
 )  # fmt: skip
 
+# Functions that Linen and NNX have in common.
+_POOLS = frozenset({"avg_pool", "max_pool", "pool"})
+
 # The module of stand-ins that a project gets for several Flax versions at once, see codemods.nnx.compat.
 COMPATIBILITY = "_nnx_compat"
 
@@ -140,6 +143,8 @@ def canonical(name: str) -> str:
         home, _, last = name[len("flax.linen.") :].rpartition(".")
         if home in {"", "activation"} and last in _ACTIVATIONS:
             return f"jax.nn.{last}"
+        if home in {"", "pooling"} and last in _POOLS:
+            return f"flax.nnx.{last}"
     return name
 
 

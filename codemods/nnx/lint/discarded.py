@@ -17,7 +17,9 @@ PURE = frozenset(
      "flax.nnx.view", "flax.nnx.with_attributes",
      "jax.device_put", "jax.device_get", "jax.lax.stop_gradient", "jax.lax.with_sharding_constraint", "jax.lax.psum",
      "jax.lax.pmean", "flax.nnx.with_sharding_constraint", "optax.incremental_update", "optax.global_norm",
-     "flax.nnx.merge", "flax.nnx.split", "jax.grad", "flax.nnx.grad", "jax.vmap", "flax.nnx.vmap"}
+     "flax.nnx.merge", "flax.nnx.split", "jax.grad", "flax.nnx.grad", "jax.vmap", "flax.nnx.vmap",
+     "flax.serialization.from_bytes", "flax.serialization.from_state_dict", "flax.serialization.msgpack_restore",
+     "flax.traverse_util.unflatten_dict", "flax.core.freeze", "flax.core.unfreeze"}
 )  # fmt: skip
 # functions of jax.numpy that people know as changing their argument, or that nobody calls for nothing
 _ARRAYS = frozenset(

@@ -14,7 +14,10 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr
 
-_COPIES = frozenset({"flax.nnx.to_pure_dict", "flax.serialization.to_state_dict", "flax.nnx.to_flat_state"})
+_COPIES = frozenset(
+    {"flax.nnx.to_pure_dict", "flax.serialization.to_state_dict", "flax.nnx.to_flat_state",
+     "flax.traverse_util.flatten_dict"}
+)  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -26,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
             f"this fills the state `{state}` alone, which nothing uses: the model keeps its values",
             f"call nnx.update(model, {state}) after it",
         )
-    found = [(e, n) for e, n in foreign(context, "to_pure_dict", "to_state_dict", "state") if n in _COPIES | _STATES]
+    found = [(e, n) for e, n in foreign(context, *_WORDS) if n in _COPIES | _STATES]
     found += [(e, "") for e in context.bodies.named("to_pure_dict") if _method(context, e)]
     for event, name in found:
         statement = event.statement
@@ -38,18 +41,21 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if statement.value is not event.node and not flat:
             continue
-        stored = _edited(event, target.id, shared=name in _STATES, flat=flat)
+        stored = _edited(event, target.id, shared=name in _STATES, flat=flat or name.endswith("flatten_dict"))
         if stored is not None:
             yield finding(
                 RULE.code,
                 event.scope,
                 stored,
                 f"this changes a copy: nothing puts `{target.id}` back into the model",
-                f"call nnx.update(model, {target.id}) after it",
+                f"call nnx.update(model, {target.id}) after it"
+                if not name.endswith("flatten_dict")
+                else f"go on with flax.traverse_util.unflatten_dict({target.id})",
                 related=[(event.node, "the copy is made here")],
             )
 
 
+_WORDS = ("to_pure_dict", "to_state_dict", "state", "flatten_dict")
 _STATES = frozenset({"flax.nnx.state"})  # its Variables are the model's own, but not its dicts
 
 

@@ -360,6 +360,14 @@ print(tree.value)
     "NNX842": Cases(
         bad=(
             """\
+from flax import linen as nn
+from flax import serialization
+net = nn.Dense(2)
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+data = serialization.to_bytes(variables)
+serialization.from_bytes(variables, data)  # NNX842
+""",
+            """\
 from flax import struct
 @struct.dataclass
 class Mean:
@@ -443,6 +451,14 @@ loss = adapt(model, x, 3)
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+from flax import serialization
+net = nn.Dense(2)
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+variables = serialization.from_bytes(variables, serialization.to_bytes(variables))
+print(net.apply(variables, jnp.ones((2, 3))).shape)
+""",
             """\
 from flax import struct
 @struct.dataclass

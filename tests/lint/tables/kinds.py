@@ -26,6 +26,14 @@ CASES = {
     "NNX874": Cases(
         bad=(
             """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        v = nn.max_pool(nn.Conv(8, (3, 3))(v), window_shape=(2, 2))  # NNX874
+        return nn.Dense(10)(v.reshape((v.shape[0], -1)))
+""",
+            """\
 def begun(key, n, low, high):
     return jax.random.uniform(key, (n,), low, high)  # NNX874
 print(begun(key, 3, -1.0, 1.0))
@@ -222,6 +230,15 @@ Crops(hparams, nnx.Rngs(0))
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        v = nn.max_pool(nn.Conv(8, (3, 3))(v), window_shape=(2, 2), strides=(2, 2))
+        return nn.Dense(10)(v.reshape((v.shape[0], -1)))
+variables = Net().init(jax.random.key(0), jnp.ones((1, 8, 8, 3)))
+""",
             """\
 def begun(key, n, low, high):
     return jax.random.uniform(key, (n,), minval=low, maxval=high)

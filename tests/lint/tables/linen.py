@@ -148,6 +148,14 @@ print(Own().init(jnp.ones((2, 3)), jax.random.key(0)), optax.sgd(0.1).init(jnp.o
         bad=(
             """\
 from flax import linen as nn
+from flax.training import train_state
+net = nn.Dense(2)
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+state = train_state.TrainState.create(apply_fn=net.apply, params=variables["params"], tx=optax.sgd(0.1))
+y = state.apply_fn(state.params, jnp.ones((2, 3)))  # NNX588
+""",
+            """\
+from flax import linen as nn
 net = nn.Dense(2)
 params = net.init(jax.random.key(0), jnp.ones((2, 3)))["params"]
 y = net.apply(params, jnp.ones((2, 3)))  # NNX588
@@ -177,6 +185,15 @@ def loss(params):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+from flax.training import train_state
+net = nn.Dense(2)
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+state = train_state.TrainState.create(apply_fn=net.apply, params=variables, tx=optax.sgd(0.1))
+y = state.apply_fn(state.params, jnp.ones((2, 3)))
+print(y.shape)
+""",
             """\
 from flax import linen as nn
 net = nn.Dense(2)
@@ -735,6 +752,20 @@ print(Own().init(jax.random.key(0), x))
             """\
 from flax import linen as nn
 class Net(nn.Module):
+    width: int
+    depth: int = 2
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.width)(v)
+net = Net(depth=3)  # NNX596
+""",
+            """\
+from flax import linen as nn
+cell = nn.LSTMCell()  # NNX596
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
     width = 4
     @nn.compact
     def __call__(self, v):
@@ -761,6 +792,28 @@ net = Net(width=4, layers=3)  # NNX596
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+import dataclasses
+from typing import ClassVar
+class Net(nn.Module):
+    kinds: ClassVar[int]
+    width: int
+    sizes: tuple = dataclasses.field(default=(1, 2))
+class Same(Net):
+    width: int = 3
+make = functools.partial(Net, width=3)
+print(Net(4).width, Net(width=4).sizes, Same().width, make().width, nn.Dense(features=3).features)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    width: int
+    @nn.compact
+    def __call__(self, v):
+        return nn.Embed(features=self.width, num_embeddings=4)(nn.Conv(3, kernel_size=(1,))(v).argmax(-1))
+print(Net(3).width)
+""",
             """\
 from flax import linen as nn
 class Net(nn.Module):
@@ -801,6 +854,17 @@ print(Net(config=Config(width=3)).config.width, Net(parent=None, config=Config(4
         bad=(
             """\
 from flax import linen as nn
+class Base(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(4)
+class Net(Base):
+    def setup(self):
+        self.out = nn.Dense(2)
+    def __call__(self, v):
+        return self.out(self.inner(v))  # NNX597
+""",
+            """\
+from flax import linen as nn
 class Net(nn.Module):
     def setup(self):
         layers = [nn.Dense(4), nn.Dense(2)]
@@ -830,6 +894,19 @@ class Net(Base):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Base(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(4)
+class Net(Base):
+    def setup(self):
+        super().setup()
+        self.out = nn.Dense(2)
+    def __call__(self, v):
+        return self.out(self.inner(v))
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
             """\
 from flax import linen as nn
 class Net(nn.Module):
@@ -1645,6 +1722,98 @@ class Reader(nn.Module):
             return nn.Embed(10, 4)(v)
         return nn.Dense(4)(v)
 variables = Reader().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+        ),
+    ),
+    "NNX648": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        v = nn.Dense(4)(v)
+        return nn.Dropout(0.5, deterministic=not train)(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+apply = jax.jit(net.apply)
+y = apply(variables, jnp.ones((2, 3)), train=False)  # NNX648
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, wide=True):
+        if wide:
+            return nn.Dense(8)(v)
+        return nn.Dense(4)(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+y = jax.jit(net.apply)(variables, jnp.ones((2, 3)), True)  # NNX648
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=False):
+        v = nn.Dense(4)(v)
+        return nn.Dropout(0.5, deterministic=not train)(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+class Trainer:
+    def __init__(self):
+        self.apply = jax.jit(net.apply)
+    def evaluate(self, v):
+        return self.apply(variables, v, train=False)  # NNX648
+print(Trainer)
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        v = nn.Dense(4)(v)
+        return nn.Dropout(0.5, deterministic=not train)(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+apply = jax.jit(net.apply, static_argnames="train")
+print(apply(variables, jnp.ones((2, 3)), train=False).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, wide=True):
+        if wide:
+            return nn.Dense(8)(v)
+        return nn.Dense(4)(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+print(jax.jit(net.apply)(variables, jnp.ones((2, 3))).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=False):
+        v = nn.Dense(4)(v)
+        return nn.Dropout(0.5, deterministic=not train)(v)
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+apply = jax.jit(functools.partial(net.apply, train=False))
+print(apply(variables, jnp.ones((2, 3))).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, flag):
+        return jnp.where(flag, v, 2 * nn.Dense(3)(v))
+net = Net()
+variables = net.init(jax.random.key(0), jnp.ones((2, 3)), False)
+print(jax.jit(net.apply)(variables, jnp.ones((2, 3)), True).shape)
 """,
         ),
     ),

@@ -1628,6 +1628,14 @@ graphdef, params, rest = nnx.split(Net(nnx.Rngs(0)), nnx.Param, ...)
     "NNX896": Cases(
         bad=(
             """\
+from flax import linen as nn
+from flax.traverse_util import flatten_dict
+def zeroed(net, variables, v):
+    flat = flatten_dict(variables["params"])
+    flat[("kernel",)] = flat[("kernel",)] * 0  # NNX896
+    return net.apply(variables, v)
+""",
+            """\
 def load(net, weights):
     params = nnx.to_pure_dict(nnx.state(net, nnx.Param))
     params["kernel"] = weights["kernel"]  # NNX896
@@ -1667,6 +1675,16 @@ net = load(model, nnx.to_pure_dict(nnx.state(model)))
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+from flax.traverse_util import flatten_dict, unflatten_dict
+def zeroed(net, variables, v):
+    flat = flatten_dict(variables["params"])
+    flat[("kernel",)] = flat[("kernel",)] * 0
+    return net.apply({"params": unflatten_dict(flat)}, v)
+net = nn.Dense(2)
+print(zeroed(net, net.init(jax.random.key(0), jnp.ones((2, 3))), jnp.ones((2, 3))).shape)
+""",
             """\
 def load(net, weights):
     params = nnx.to_pure_dict(nnx.state(net, nnx.Param))

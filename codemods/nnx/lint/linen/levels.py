@@ -31,6 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
         elif _holds_whole(context, given, event.scope):
             yield finding(RULE.code, event.scope, event.node, f"{_DEEP}: {_FIRST}", "give the variables as they are")
     yield from _states(context)
+    yield from _bare_states(context)
 
 
 def _states(context: Context) -> Iterator[Finding]:
@@ -45,6 +46,19 @@ def _states(context: Context) -> Iterator[Finding]:
         if _level(context, given, event.scope) == "variables":
             help = 'keep variables["params"] in the state'
             yield finding(RULE.code, event.scope, event.node, f"{_DEEP}: {_FIRST}", help)
+
+
+def _bare_states(context: Context) -> Iterator[Finding]:
+    """Yield the models that are applied to the ``params`` of a state, where all states keep the parameters alone."""
+    made = [event for event in context.bodies.named("create") if event.value.keyword("apply_fn") is not None]
+    kept = [(event.value.keyword("params"), event.scope) for event in made]
+    if not kept or not all(given is not None and _level(context, given, scope) == "params" for given, scope in kept):
+        return
+    for event in context.bodies.named("apply_fn"):
+        first = event.value.args[0] if event.value.args else None
+        if isinstance(first, Attr) and first.name == "params" and wanted(context, event):
+            help = 'give them under their name: apply_fn({"params": state.params}, ...)'
+            yield finding(RULE.code, event.scope, event.node, f"{_BARE}: {_FIRST}", help)
 
 
 def _applies_params(context: Context, event: CallEvent) -> bool:

@@ -29,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
         related = {*context.flow.classes.mro(cls)[0], *context.flow.classes.heirs(cls)}
         if any(one.decorators or _is_dynamic(one) for one in related):
             continue
-        known = _OWN.union(*map(_names, related))
+        known = _OWN.union(*(_names(one, _hides_setup(context, cls, one)) for one in related))
         for method in cls.methods.values():
             own = method.self_param
             seen: set[str] = set()
@@ -50,12 +50,22 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
-def _names(cls: ClassFacts) -> set[str]:
-    """Return what the body of a class and its methods name or set."""
+def _hides_setup(context: Context, cls: ClassFacts, other: ClassFacts) -> bool:
+    """Say whether a class has a ``setup`` of its own that does not run that of another class, which it derives from."""
+    own = cls.methods.get("setup")
+    if own is None or other is cls or context.flow.classes.heirs(cls) != (cls,):
+        return False
+    return not any(isinstance(n, ast.Name) and n.id in {"super", other.name} for n in ast.walk(own.node))
+
+
+def _names(cls: ClassFacts, hidden: bool) -> set[str]:
+    """Return what the body of a class and its methods name or set; hidden is what its ``setup`` alone sets."""
     outside = [n for one in cls.node.body if not isinstance(one, _FUNCTIONS) for n in ast.walk(one)]
     named = {n.id for n in outside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     inner = {n.name for n in cls.node.body if isinstance(n, (*_FUNCTIONS, ast.ClassDef))}
-    return {*cls.fields, *cls.stores, *cls.methods, *named, *inner}
+    setup = cls.methods.get("setup") if hidden else None
+    stored = {name for name, stores in cls.stores.items() if any(method is not setup for method, _ in stores)}
+    return {*cls.fields, *stored, *cls.methods, *named, *inner}
 
 
 def _is_dynamic(cls: ClassFacts) -> bool:

@@ -21,6 +21,7 @@ from codemods.nnx.lint.linen import (
     same_name,
     static_place,
     statistics,
+    traced_mode,
     unbound,
 )
 from codemods.nnx.rule import Rule
@@ -29,6 +30,7 @@ RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
         unbound, initialised, levels, outputs, modes, dropout_keys, frozen, same_name, param_shape, no_call, fields,
-        missing_layer, statistics, lifted, float_tokens, grown, mutable_default, one_dimension, static_place,
+        missing_layer, statistics, lifted, float_tokens, traced_mode, grown, mutable_default, one_dimension,
+        static_place,
     )
 )  # fmt: skip
