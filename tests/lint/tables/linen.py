@@ -1817,4 +1817,47 @@ print(jax.jit(net.apply)(variables, jnp.ones((2, 3)), True).shape)
 """,
         ),
     ),
+    "NNX649": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+carry = nn.LSTMCell.initialize_carry(jax.random.key(0), (2,), 4)  # NNX649
+""",
+            """\
+import flax.linen
+def first(batch):
+    return flax.linen.GRUCell.initialize_carry(jax.random.PRNGKey(0), (batch,), 8)  # NNX649
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @staticmethod
+    def initialize_carry(batch, size):
+        return nn.GRUCell.initialize_carry(jax.random.key(0), (batch,), size)  # NNX649
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+print(nn.LSTMCell(4).initialize_carry(jax.random.key(0), (2, 3))[0].shape)
+""",
+            """\
+from flax import linen as nn
+cell = nn.GRUCell(features=8)
+print(cell.initialize_carry(jax.random.key(0), (2, 3)).shape)
+""",
+            """\
+from flax import linen as nn
+class Own(nn.Module):
+    @staticmethod
+    def initialize_carry(batch, size):
+        return jnp.zeros((batch, size))
+print(Own.initialize_carry(2, 3).shape)
+""",
+            """\
+cell = nnx.GRUCell(3, 4, rngs=nnx.Rngs(0))
+print(cell.initialize_carry((2, 3), nnx.Rngs(1)).shape)
+""",
+        ),
+    ),
 }

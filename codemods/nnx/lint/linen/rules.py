@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codemods.nnx.lint.linen import (
+    class_carry,
     dropout_keys,
     fields,
     float_tokens,
@@ -31,6 +32,6 @@ RULES: tuple[Rule, ...] = tuple(
     for module in (
         unbound, initialised, levels, outputs, modes, dropout_keys, frozen, same_name, param_shape, no_call, fields,
         missing_layer, statistics, lifted, float_tokens, traced_mode, grown, mutable_default, one_dimension,
-        static_place,
+        static_place, class_carry,
     )
 )  # fmt: skip
