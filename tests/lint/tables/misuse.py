@@ -2042,7 +2042,7 @@ from flax import serialization
 params = {"w": x}
 data = serialization.to_bytes(params)
 print(len(data))
-serialization.from_bytes(params, data)
+assert serialization.from_bytes(params, data)
 """,
             """\
 import tempfile
