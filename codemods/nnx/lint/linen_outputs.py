@@ -5,6 +5,7 @@ from __future__ import annotations
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.linen.modules import is_linen
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.ordered import OrderedSet
@@ -57,8 +58,7 @@ def applied_modules(context: Context, call: Bound, mutable: bool = False) -> lis
     else:
         return []
     classes = [context.flow.classes.class_of(one) for one in made]
-    linen = [cls is not None and "flax.linen.Module" in context.flow.classes.mro(cls)[1] for cls in classes]
-    return list(made) if linen and all(linen) else []
+    return list(made) if classes and all(is_linen(context, cls) for cls in classes) else []
 
 
 def _given_to_states(context: Context) -> list[Bound]:

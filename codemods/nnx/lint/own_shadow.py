@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed, position
+from codemods.nnx.lint.syntax import argument
 from codemods.nnx.values import Attr, Call, Class, Param, Value
 
 
@@ -42,17 +43,14 @@ def own_shadows(context: Context, promises: Callable[[str], bool]) -> Iterator[t
             if model is None or kinds_of(context, model, made.scope) != {Kind.MODULE}:
                 continue
             if any(_same(context, made, model, call, method) for call in context.bodies.named(method.name)):
-                node = next(n for n in _arguments(made) if made.scope.module.values.get(n) is model)
-                yield made.scope, node, name
+                node = argument(made.node, position(param), param.name)
+                if node is not None:
+                    yield made.scope, node, name
 
 
 def _made_of(context: Context, event: CallEvent) -> ClassFacts | None:
     callee = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee).value
     return callee.facts if isinstance(callee, Class) else None
-
-
-def _arguments(event: CallEvent) -> list[ast.expr]:
-    return [*event.node.args, *(k.value for k in event.node.keywords)]
 
 
 def _same(context: Context, made: CallEvent, model: Value, call: CallEvent, method: FunctionFacts) -> bool:

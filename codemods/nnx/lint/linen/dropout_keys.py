@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
+from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.immutable_statistics import call_flags, is_off
-from codemods.nnx.lint.linen.modules import HOME, wanted
+from codemods.nnx.lint.linen.flags import call_flags, is_off
+from codemods.nnx.lint.linen.modules import HOME, calls_always, classes_of, layer_called, wanted
 from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.values import Call
@@ -23,8 +23,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if not wanted(context, event) or keyword(event.node, "rngs") is not None:
             continue
         modules = applied_modules(context, context.flow.here(event.value, event.scope), mutable=True)
-        classes = [context.flow.classes.class_of(one) for one in modules]
-        if classes and all(cls is not None and _drops(context, event, cls) for cls in classes):
+        classes = classes_of(context, modules)
+        if classes and all(_drops(context, event, cls) for cls in classes):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -40,18 +40,12 @@ def _drops(context: Context, event: CallEvent, cls: ClassFacts) -> bool:
     if method is None or method.owner is None:
         return False
     flags = call_flags(event, method)
-    for call in context.bodies.calls.get(method.scope, ()):
-        if context.bodies.paths(method.scope).get(call.node) or context.bodies.behind(call.node, method.scope):
-            continue
-        if _is_on(context, call, method, flags):
-            return True
-    return False
+    return any(_is_on(context, call, flags) for call in calls_always(context, cls))
 
 
-def _is_on(context: Context, call: CallEvent, method: FunctionFacts, flags: Mapping[str, object]) -> bool:
+def _is_on(context: Context, call: CallEvent, flags: Mapping[str, object]) -> bool:
     """Say whether a call in a method is one of a Dropout with a rate above zero that its flag turns on."""
-    made = call.value.callee
-    bound = context.flow.resolve(context.flow.follow(context.flow.here(call.value, method.scope), made))
+    bound = layer_called(context, call)
     layer = bound.value
     if not isinstance(layer, Call) or context.flow.calls.callee_name(bound) != f"{HOME}Dropout":
         return False

@@ -29,14 +29,14 @@ def _check(context: Context) -> Iterator[Finding]:
     if not has_linen(context):
         return
     yield from _lacking(context)
-    classes = [cls for cls in context.project.classes() if _is_dataclass(context, cls)]
-    made = context.bodies.named(*(cls.name for cls in classes)) if classes else ()
+    classes = {cls for cls in context.project.classes() if _is_dataclass(context, cls)}
+    made = context.bodies.named(*sorted({cls.name for cls in classes})) if classes else ()
     for event in made:
         if not wanted(context, event):
             continue
         callee = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee).value
         cls = callee.facts if isinstance(callee, Class) else None
-        if cls is None or not _is_dataclass(context, cls):
+        if cls not in classes:
             continue
         fields = _fields(context, cls)
         missing = _missing(event, [name for name, bare in fields.items() if bare], [*fields])

@@ -9,7 +9,7 @@ from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import FLOAT, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.linen.modules import HOME, receiver_modules, wanted
+from codemods.nnx.lint.linen.modules import HOME, calls_always, classes_of, layer_called, receiver_modules, wanted
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.values import Param
 
@@ -20,8 +20,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("init", "apply", "init_with_output", "tabulate"):
         if len(event.node.args) < 2 or keyword(event.node, "method") is not None or not wanted(context, event):
             continue
-        classes = [context.flow.classes.class_of(one) for one in receiver_modules(context, event)]
-        places = {_looked_up(context, cls) if cls is not None else None for cls in classes}
+        classes = classes_of(context, receiver_modules(context, event))
+        places = {_looked_up(context, cls) for cls in classes}
         place = places.pop() if len(places) == 1 else None
         if place is None or place + 1 >= len(event.node.args):
             continue
@@ -44,18 +44,16 @@ def _looked_up(context: Context, cls: ClassFacts) -> int | None:
     if method is None or method.self_param is None:
         return None
     names = [name for name in method.params if name != method.self_param.name]
-    for call in context.bodies.calls.get(method.scope, ()):
+    for call in calls_always(context, cls):
         if _is_lookup(context, call) and isinstance(given := call.value.args[0], Param) and given.function is method:
-            if not context.bodies.paths(call.scope).get(call.node) and not context.bodies.behind(call.node, call.scope):
-                return names.index(given.name) if given.name in names else None
+            return names.index(given.name) if given.name in names else None
     return None
 
 
 def _is_lookup(context: Context, call: CallEvent) -> bool:
     if len(call.value.args) != 1 or call.value.starred:
         return False
-    made = context.flow.follow(context.flow.here(call.value, call.scope), call.value.callee)
-    return context.flow.calls.callee_name(context.flow.resolve(made)) == f"{HOME}Embed"
+    return context.flow.calls.callee_name(layer_called(context, call)) == f"{HOME}Embed"
 
 
 _BAD = """\

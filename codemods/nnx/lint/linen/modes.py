@@ -8,7 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.linen.modules import HOME, method_around, wanted
+from codemods.nnx.lint.linen.modules import HOME, layer_called, method_around, wanted
 from codemods.nnx.lint.names import last
 from codemods.nnx.values import Call
 
@@ -39,7 +39,7 @@ def _untold(context: Context, event: CallEvent) -> str:
     """Return the name of the layer that a call applies, if neither this nor its constructor says its mode."""
     if not isinstance(event.value.callee, Call) and event.node.keywords:
         return ""
-    made = context.flow.resolve(context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee))
+    made = layer_called(context, event)
     call = made.value
     if not isinstance(call, Call) or call.starred:
         return ""

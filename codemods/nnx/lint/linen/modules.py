@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound
@@ -10,8 +12,8 @@ from codemods.nnx.lint.places import in_test
 from codemods.nnx.values import Attr, Call, Value
 
 HOME = "flax.linen."
-#: What apply and init take for themselves.
-OWN = frozenset({"rngs", "mutable", "method", "capture_intermediates"})
+#: Where initializers come from.
+INITIALIZERS = ("flax.linen.initializers.", "jax.nn.initializers.")
 _BASES = frozenset({"flax.linen.Module", "flax.linen.module.Module", "typing.Generic", "abc.ABC"})
 
 
@@ -71,6 +73,26 @@ def receiver_modules(context: Context, event: CallEvent) -> list[Bound]:
     """Return the modules of Linen whose method a call is of; none if it may be of anything else."""
     callee = event.value.callee
     return modules_of(context, callee.base, event.scope) if isinstance(callee, Attr) else []
+
+
+def classes_of(context: Context, modules: Sequence[Bound]) -> list[ClassFacts]:
+    """Return the project's classes of modules; none if one of these is a layer of the library."""
+    classes = [context.flow.classes.class_of(one) for one in modules]
+    known = [cls for cls in classes if cls is not None]
+    return known if len(known) == len(classes) else []
+
+
+def calls_always(context: Context, cls: ClassFacts) -> Iterator[CallEvent]:
+    """Yield the calls that ``__call__`` of a module makes on every way through it."""
+    method = context.flow.classes.method(cls, "__call__")
+    for call in context.bodies.calls.get(method.scope, ()) if method is not None else ():
+        if not context.bodies.paths(call.scope).get(call.node) and not context.bodies.behind(call.node, call.scope):
+            yield call
+
+
+def layer_called(context: Context, call: CallEvent) -> Bound:
+    """Return what makes the layer that a call applies, as far as that is known."""
+    return context.flow.resolve(context.flow.follow(context.flow.here(call.value, call.scope), call.value.callee))
 
 
 def method_around(context: Context, scope: Scope) -> FunctionFacts | None:

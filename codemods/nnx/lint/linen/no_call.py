@@ -8,7 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.linen.modules import has_linen, is_plain, receiver_modules, wanted
+from codemods.nnx.lint.linen.modules import classes_of, has_linen, is_plain, receiver_modules, wanted
 from codemods.nnx.lint.syntax import keyword
 
 
@@ -18,11 +18,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("init", "apply", "init_with_output", "tabulate"):
         if keyword(event.node, "method") is not None or not event.node.args or not wanted(context, event):
             continue
-        modules = receiver_modules(context, event)
-        classes = [context.flow.classes.class_of(one) for one in modules]
-        if classes and all(cls is not None and _lacks(context, cls) for cls in classes):
+        classes = classes_of(context, receiver_modules(context, event))
+        if classes and all(_lacks(context, cls) for cls in classes):
             cls = classes[0]
-            assert cls is not None
             meant = "forward" if "forward" in cls.methods else ""
             yield finding(
                 RULE.code,

@@ -9,13 +9,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.linen.modules import HOME, wanted
+from codemods.nnx.lint.linen.modules import HOME, INITIALIZERS, has_linen, wanted
 from codemods.nnx.lint.linen.param_shape import of_module
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.values import Call, Ref, Value
 
-_HOMES = ("flax.linen.initializers.", "jax.nn.initializers.")
 _WITH_FANS = frozenset(
     f"{name}_{kind}" for name in ("glorot", "he", "kaiming", "lecun", "xavier") for kind in ("normal", "uniform")
 ) | {"variance_scaling", "orthogonal"}
@@ -26,7 +25,7 @@ _OPTIONS = ("bias_init", "scale_init")
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(module.source.mentions(b"linen") for module in context.project.modules):
+    if not has_linen(context):
         return
     for event in context.bodies.named("param"):
         if len(event.node.args) < 3 or not _has_one_axis(event.node.args[2]) or not wanted(context, event):
@@ -68,7 +67,7 @@ def _initializer(context: Context, event: CallEvent, value: Value) -> str:
     if len(made.value.args) > 1 and isinstance(made.value.args[1], Ref):
         return ""
     name = context.flow.calls.callee_name(made)
-    known = name.startswith(_HOMES) and last(name) in _WITH_FANS
+    known = name.startswith(INITIALIZERS) and last(name) in _WITH_FANS
     return last(name) if known and not any(key is None or key in _AXES for key, _ in made.value.keywords) else ""
 
 

@@ -9,10 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.linen.modules import has_linen, is_linen, wanted
+from codemods.nnx.lint.linen.modules import INITIALIZERS, has_linen, is_linen, wanted
 from codemods.nnx.values import Attr, Call, Ref
-
-_HOMES = ("flax.linen.initializers.", "jax.nn.initializers.")
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -57,7 +55,7 @@ def _by_initializer(context: Context, event: CallEvent) -> bool:
     name = made.value.name if isinstance(made.value, Ref) else ""
     if isinstance(made.value, Call):
         name = context.flow.calls.callee_name(made)
-    return name.startswith(_HOMES)
+    return name.startswith(INITIALIZERS)
 
 
 _BAD = """\

@@ -9,6 +9,7 @@ from codemods.nnx.lint.linen import (
     float_tokens,
     frozen,
     grown,
+    immutable,
     initialised,
     levels,
     lifted,
@@ -24,6 +25,7 @@ from codemods.nnx.lint.linen import (
     statistics,
     traced_mode,
     unbound,
+    uncompact,
 )
 from codemods.nnx.rule import Rule
 
@@ -32,6 +34,6 @@ RULES: tuple[Rule, ...] = tuple(
     for module in (
         unbound, initialised, levels, outputs, modes, dropout_keys, frozen, same_name, param_shape, no_call, fields,
         missing_layer, statistics, lifted, float_tokens, traced_mode, grown, mutable_default, one_dimension,
-        static_place, class_carry,
+        static_place, class_carry, uncompact, immutable,
     )
 )  # fmt: skip

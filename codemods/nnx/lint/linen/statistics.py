@@ -8,7 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.linen.modules import HOME, wanted
+from codemods.nnx.lint.linen.modules import HOME, calls_always, classes_of, layer_called, wanted
 from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.values import Const, Mapping
 
@@ -21,9 +21,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("apply", "apply_fn"):
         if not wanted(context, event) or not _gives_params_alone(context, event):
             continue
-        modules = applied_modules(context, context.flow.here(event.value, event.scope))
-        classes = [context.flow.classes.class_of(one) for one in modules]
-        if classes and all(cls is not None and _reads(context, cls) for cls in classes):
+        classes = classes_of(context, applied_modules(context, context.flow.here(event.value, event.scope)))
+        if classes and all(_reads(context, cls) for cls in classes):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -42,13 +41,8 @@ def _gives_params_alone(context: Context, event: CallEvent) -> bool:
 
 def _reads(context: Context, cls: ClassFacts) -> bool:
     """Say whether a BatchNorm is called whenever a model is."""
-    method = context.flow.classes.method(cls, "__call__")
-    for call in context.bodies.calls.get(method.scope, ()) if method is not None else ():
-        bound = context.flow.follow(context.flow.here(call.value, call.scope), call.value.callee)
-        if context.flow.calls.callee_name(context.flow.resolve(bound)) == f"{HOME}BatchNorm":
-            if not context.bodies.paths(call.scope).get(call.node) and not context.bodies.behind(call.node, call.scope):
-                return True
-    return False
+    layers = (layer_called(context, call) for call in calls_always(context, cls))
+    return any(context.flow.calls.callee_name(layer) == f"{HOME}BatchNorm" for layer in layers)
 
 
 _BAD = """\

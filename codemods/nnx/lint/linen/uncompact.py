@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.linen.modules import HOME, is_linen
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import error_wanted, foreign
 from codemods.nnx.lint.syntax import keyword
@@ -22,7 +23,7 @@ _LAYERS = frozenset(
 def _check(context: Context) -> Iterator[Finding]:
     told: set[Scope] = set()
     for event, name in foreign(context, *sorted(_LAYERS)):
-        if not name.startswith("flax.linen.") or last(name) not in _LAYERS or event.scope in told:
+        if not name.startswith(HOME) or last(name) not in _LAYERS or event.scope in told:
             continue
         if not _in_plain_call(context, event) or keyword(event.node, "parent") is not None:
             continue
@@ -48,10 +49,9 @@ def _in_plain_call(context: Context, event: CallEvent) -> bool:
         return False
     if getattr(function.node, "decorator_list", ()) or function.owner.decorators:
         return False
-    classes = context.flow.classes
-    if "flax.linen.Module" not in classes.mro(function.owner)[1]:
+    if not is_linen(context, function.owner):
         return False
-    return {*classes.heirs(function.owner)} <= {function.owner}
+    return {*context.flow.classes.heirs(function.owner)} <= {function.owner}
 
 
 _BAD = """\

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
+from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.linen.flags import call_flags, is_off
+from codemods.nnx.lint.linen.modules import classes_of, wanted
 from codemods.nnx.lint.linen_outputs import applied_modules
-from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const
 
 _MODE = "use_running_average"
-# what apply takes for itself
-_OWN = frozenset({"rngs", "mutable", "method", "capture_intermediates"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -25,13 +23,10 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(module.source.mentions(word) for module in context.project.modules for word in words):
         return
     for event in context.bodies.named("apply", "apply_fn"):
-        if event.scope.module not in context.asked or in_test(event.scope) or event.value.starred:
+        if not wanted(context, event):
             continue
-        if any(k.arg is None for k in event.node.keywords) or context.bodies.guarded(event.node, event.scope):
-            continue
-        modules = applied_modules(context, context.flow.here(event.value, event.scope))
-        classes = [context.flow.classes.class_of(one) for one in modules]
-        if classes and all(cls is not None and _updates(context, event, cls) for cls in classes):
+        classes = classes_of(context, applied_modules(context, context.flow.here(event.value, event.scope)))
+        if classes and all(_updates(context, event, cls) for cls in classes):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -40,9 +35,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 'write y, updates = ...apply(..., mutable=["batch_stats"]) and keep updates["batch_stats"]',
             )
             continue
-        names = {_written(context, cls) for cls in classes if cls is not None}
+        names = {_written(context, cls) for cls in classes}
         name = names.pop() if len(names) == 1 else ""
-        if name and len(classes) == len(modules):
+        if name:
             yield finding(
                 RULE.code,
                 event.scope,
@@ -87,25 +82,6 @@ def _updates(context: Context, event: CallEvent, cls: ClassFacts) -> bool:
         for keyword in node.keywords
         if keyword.arg == _MODE
     )
-
-
-def call_flags(event: CallEvent, method: FunctionFacts) -> dict[str, object]:
-    """Return the literals that the parameters of a model's ``__call__`` get."""
-    names = list(method.params)[1:]
-    found: dict[str, object] = {
-        name: value.value for name, value in method.defaults.items() if isinstance(value, Const)
-    }
-    found |= {name: constant(node) for name, node in zip(names, event.node.args[1:], strict=False)}
-    found |= {k.arg: constant(k.value) for k in event.node.keywords if k.arg is not None and k.arg not in _OWN}
-    return found
-
-
-def is_off(node: ast.expr, flags: Mapping[str, object]) -> bool:
-    """Say whether a flag is False, going by what the parameters are."""
-    turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    inner = node.operand if isinstance(node, ast.UnaryOp) and turned else node
-    value = flags.get(inner.id) if isinstance(inner, ast.Name) else constant(inner)
-    return value is turned if isinstance(value, bool) else False
 
 
 _BAD = """\
