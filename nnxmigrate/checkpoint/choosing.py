@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.errors import CheckpointError, unreadable
 from nnxmigrate.checkpoint.filters import WITHOUT_RNG, filter_of
 from nnxmigrate.checkpoint.initialise import Form, Program
 from nnxmigrate.checkpoint.layout import Item, Step
@@ -231,7 +231,7 @@ def _part_alone(plan: Plan, tree: StoredTree, program: Program, wishes: Wishes, 
         return with_rng if leaf.rng else leaf.variable_class in classes
 
     found = filter_of(*_classes(target[plan.layout].values(), in_part))
-    if not stored or found is None or classes & {leaf.variable_class for leaf in plan.missing}:
+    if not plan.kept or found is None or classes & {leaf.variable_class for leaf in plan.missing}:
         return None
     part = {layout: {path: leaf for path, leaf in leaves.items() if in_part(leaf)} for layout, leaves in target.items()}
     own = make_plan(tree, part, wishes, same)
@@ -260,7 +260,7 @@ def _comparison(program: Program, place: Callable[[Leaf], tuple[Item, StoredTree
         try:
             stored = open_array(item.folder, leaf.name, tree.ocdbt, tree.zarr3).read().result()
         except ValueError as error:
-            raise CheckpointError(f"{item.folder}: {leaf.name} cannot be read: {error}") from error
+            raise unreadable(item.folder, error, f"{leaf.name} cannot be read") from error
         return bool(stored.tobytes() == program.rng_value(wanted).tobytes())
 
     return same

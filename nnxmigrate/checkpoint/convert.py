@@ -12,7 +12,7 @@ from typing import Any
 
 from nnxmigrate.checkpoint.destination import Destination
 from nnxmigrate.checkpoint.distributed import gathered, is_leader, number, share, together, told_by_leader
-from nnxmigrate.checkpoint.errors import READABLE, CheckpointError
+from nnxmigrate.checkpoint.errors import READABLE, CheckpointError, DamagedError
 from nnxmigrate.checkpoint.estimate import Estimate, estimate, require_space
 from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder, is_remote, quiet_native
 from nnxmigrate.checkpoint.hashing import NAME as HASH
@@ -90,7 +90,7 @@ def _require_complete(checkpoint: Checkpoint, one: ItemJob, folder: LocalFolder)
     try:
         require_complete(folder, one.tree)
     except CheckpointError as error:
-        raise CheckpointError(str(error), error.hint or checkpoint.beside(one.step.name)) from error
+        raise error.or_else(checkpoint.beside(one.step.name)) from error
 
 
 def _initial_values(job: Job) -> dict[Path, Any]:
@@ -318,15 +318,18 @@ def _verify(job: Job, root: AnyFolder, values: dict[Path, Any], progress: Progre
     """Prove what is no copy of a file."""
     for one, plan in job.converted:
         for part, target in _parts(one, plan, _reopened(root)):
-            job.compared += verify_item(
-                one.item.folder,
-                target,
-                one.tree,
-                part,
-                values,
-                _by_values(one, part, target),
-                lambda count: progress("verify", count),
-            )
+            try:
+                job.compared += verify_item(
+                    one.item.folder,
+                    target,
+                    one.tree,
+                    part,
+                    values,
+                    _by_values(one, part, target),
+                    lambda count: progress("verify", count),
+                )
+            except DamagedError as error:
+                raise error.or_else(job.checkpoint.beside(one.step.name)) from error
             if job.program is not None and isinstance(target, LocalFolder):
                 name = target.path.name if plan.parts != ("",) else ""
                 alone = part.mounted and name == MODEL  # the program's tree is the model's

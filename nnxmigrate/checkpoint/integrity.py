@@ -9,7 +9,7 @@ import pathlib
 from collections import defaultdict
 from collections.abc import Iterator
 
-from nnxmigrate.checkpoint.errors import CheckpointError, unreadable
+from nnxmigrate.checkpoint.errors import DamagedError, unreadable
 from nnxmigrate.checkpoint.files import LocalFolder
 from nnxmigrate.checkpoint.frames import zstd_size
 from nnxmigrate.checkpoint.index import references
@@ -23,7 +23,7 @@ def require_complete(folder: LocalFolder, tree: StoredTree) -> None:
     Without OCDBT no index tells lengths; then only the chunks' files are looked for.
 
     Raises:
-        CheckpointError: naming the first file that is missing or too short.
+        DamagedError: naming the first file that is missing or too short.
     """
     if tree.ocdbt:
         _require_database(folder.path)
@@ -41,10 +41,10 @@ def _require_database(path: pathlib.Path) -> None:
     for file, end in needed.items():
         data = path / file
         if not data.is_file():
-            raise CheckpointError(f"{path}: damaged: the data file {file} is missing")
+            raise DamagedError(f"{path}: damaged: the data file {file} is missing")
         size = data.stat().st_size
         if size < end:
-            raise CheckpointError(f"{path}: damaged: {file} is cut off: {size:,} bytes of at least {end:,}")
+            raise DamagedError(f"{path}: damaged: {file} is cut off: {size:,} bytes of at least {end:,}")
 
 
 def _require_chunks(path: pathlib.Path, tree: StoredTree) -> None:
@@ -52,10 +52,10 @@ def _require_chunks(path: pathlib.Path, tree: StoredTree) -> None:
         for index in _chunk_indices(leaf):
             if _chunk_file(path, leaf.name, index, tree.zarr3) is None:
                 name = _chunk_name(index, tree.zarr3)
-                raise CheckpointError(f"{path}: damaged: {leaf.name}: the chunk {name} is missing")
+                raise DamagedError(f"{path}: damaged: {leaf.name}: the chunk {name} is missing")
 
 
-def require_whole_chunks(path: pathlib.Path, leaf: Leaf, name: str, zarr3: bool) -> bool:
+def require_whole_chunks(path: pathlib.Path, leaf: Leaf, name: str, zarr3: bool, source: object) -> bool:
     """Check that the chunks of an array in a folder of its own are not cut off, without decoding them.
 
     Args:
@@ -63,12 +63,13 @@ def require_whole_chunks(path: pathlib.Path, leaf: Leaf, name: str, zarr3: bool)
         leaf: the array.
         name: its folder's name there.
         zarr3: whether it is stored in version 3 of the Zarr format.
+        source: the item of which this one is a copy, which is then as damaged; it has the array by the leaf's name.
 
     Returns:
         False if nothing but a decoder could say, for compressions other than Zstandard.
 
     Raises:
-        CheckpointError: naming the first chunk that is too short, or whose marks do not fit together.
+        DamagedError: naming the first chunk that is too short, or whose marks do not fit together.
     """
     if leaf.codec not in ("", "zstd") or leaf.chunks is None or leaf.dtype is None:
         return leaf.chunks is None
@@ -87,7 +88,8 @@ def require_whole_chunks(path: pathlib.Path, leaf: Leaf, name: str, zarr3: bool)
 
             found = zstd_size(read, size) if leaf.codec == "zstd" else size
         if found is None or (wanted is not None and found not in (wanted, -1)):
-            raise CheckpointError(f"{path}: damaged: {name}: a stored value cannot be read: {file.name} is cut off")
+            chunk = file.relative_to(path / name).as_posix()
+            raise DamagedError(f"{source}: damaged: a stored value cannot be read: {leaf.name}/{chunk} is cut off")
     return True
 
 

@@ -144,6 +144,11 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
     if checkpoint.passed_over and request.step in (None, "all"):
         names = ", ".join(checkpoint.passed_over)
         notes.append(f"passed over, as no finished tree is there or its _CHECKPOINT_METADATA is gone: {names}")
+    begun = checkpoint.begun(request.step) if request.step in (None, "all") else {}
+    if begun:
+        numbers, names = (", ".join(map(str, some)) for some in (begun, begun.values()))
+        what = "steps {} were begun and never" if len(begun) > 1 else "step {} was begun and never"
+        notes.append(f"{what.format(numbers)} finished; of it nothing but {names} is left, which is passed over")
     program = None
     if request.make:
         with timed(seconds, "trace"):
@@ -199,7 +204,7 @@ def _trees(checkpoint: Checkpoint, step: Step) -> list[tuple[Item, StoredTree]]:
     try:
         return [(item, read_tree(item.folder)) for item in step.items]
     except CheckpointError as error:
-        raise CheckpointError(str(error), error.hint or checkpoint.beside(step.name)) from error
+        raise error.or_else(checkpoint.beside(step.name)) from error
 
 
 def _require_names(step: Step, items: Sequence[ItemJob]) -> None:

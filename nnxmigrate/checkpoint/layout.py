@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.errors import CheckpointError, DamagedError
 from nnxmigrate.checkpoint.files import NOT_ORBAX, Folder
 
 UNFINISHED = ".orbax-checkpoint-tmp"
@@ -83,6 +83,7 @@ class Checkpoint:
         folder: where it is.
         steps: its steps in ascending order; exactly one unless it is a CheckpointManager's root.
         passed_over: names of later steps' folders that hold no finished tree.
+        unfinished: names of the folders in which Orbax began to save steps that are nowhere finished, in their order.
         damaged: what is wrong with steps that cannot be told apart into items, by the names of their folders.
     """
 
@@ -91,6 +92,21 @@ class Checkpoint:
     steps: tuple[Step, ...]
     passed_over: tuple[str, ...] = ()
     damaged: Mapping[str, CheckpointError] = field(default_factory=dict)
+    unfinished: tuple[str, ...] = ()
+
+    def begun(self, wish: str | None) -> dict[int, str]:
+        """Return the steps that were begun and never finished, each with the folder that is left of it.
+
+        Args:
+            wish: a step's number, ``all``, or None for the latest; then steps before that one are of no interest.
+        """
+        latest = max((step.number for step in self.steps), default=-1)
+        found = {_number(name.partition(UNFINISHED)[0]): name for name in self.unfinished}
+        return {
+            number: name
+            for number, name in found.items()
+            if wish in ("all", str(number)) or (wish is None and number > latest)
+        }
 
     @property
     def broken(self) -> set[str]:
@@ -133,11 +149,21 @@ def find_checkpoint(folder: Folder) -> Checkpoint:
         steps.sort(key=lambda step: step.number)
         there = {*(step.name for step in steps), *damaged}
         later = [name for name in names if name not in there and _number(name) > steps[-1].number]
-        return Checkpoint(Kind.STEPS, folder, tuple(steps), tuple(sorted(later, key=_number)), damaged)
+        passed_over = tuple(sorted(later, key=_number))
+        return Checkpoint(Kind.STEPS, folder, tuple(steps), passed_over, damaged, _unfinished(folder, names))
     if damaged:
         raise next(iter(damaged.values()))
     why = _why_not(folder)
-    raise CheckpointError(f"{folder}: no Orbax checkpoint of a tree: {why}", NOT_ORBAX if "msgpack" in why else "")
+    said = f"{folder}: no Orbax checkpoint of a tree: {why}"
+    raise DamagedError(said) if "damaged" in why else CheckpointError(said, NOT_ORBAX if "msgpack" in why else "")
+
+
+def _unfinished(folder: Folder, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the folders of steps that were begun, but for those that were saved again as ``names``."""
+    there = {_number(name) for name in names}
+    begun = [name for name in folder.folders() if UNFINISHED in name]
+    numbers = {name: _number(name.partition(UNFINISHED)[0]) for name in begun}
+    return tuple(sorted((name for name in begun if numbers[name] not in {-1, *there}), key=lambda one: numbers[one]))
 
 
 def chosen_steps(checkpoint: Checkpoint, wish: str | None) -> tuple[Step, ...]:
@@ -157,7 +183,7 @@ def chosen_steps(checkpoint: Checkpoint, wish: str | None) -> tuple[Step, ...]:
     latest = max(step.number for step in checkpoint.steps)
     for name, error in checkpoint.damaged.items():
         if wish in ("all", name, str(_number(name))) or (wish is None and _number(name) > latest):
-            raise CheckpointError(str(error), checkpoint.beside(name)) from error
+            raise error.or_else(checkpoint.beside(name)) from error
     if wish == "all":
         return checkpoint.steps
     if wish is None:
@@ -165,6 +191,7 @@ def chosen_steps(checkpoint: Checkpoint, wish: str | None) -> tuple[Step, ...]:
     found = tuple(step for step in checkpoint.steps if wish in (step.name, str(step.number)))
     if not found:
         unfinished = [name for name in checkpoint.passed_over if wish in (name, str(_number(name)))]
+        unfinished += checkpoint.begun(wish).values()
         why = f"{checkpoint.folder}/{unfinished[0]} holds no finished tree; " if unfinished else ""
         numbers = ", ".join(str(step.number) for step in checkpoint.steps)
         raise CheckpointError(f"--step {wish}: {why}there is {numbers}")
@@ -219,7 +246,7 @@ def _find_step(name: str, folder: Folder) -> Step | None:
     lost = [one for one in folders if one in handlers and folder.child(one).read("manifest.ocdbt") is not None]
     lost = [one for one in lost if one not in {item.name for item in items}]
     if lost:
-        raise CheckpointError(f"{folder}/{lost[0]}: _METADATA is missing: the checkpoint is damaged")
+        raise DamagedError(f"{folder}/{lost[0]}: _METADATA is missing: the checkpoint is damaged")
     if not items or not ({"_CHECKPOINT_METADATA", "orbax.checkpoint"} & set(files)):
         return None
     kind = Kind.V1 if "orbax.checkpoint" in files else Kind.ITEMS
@@ -232,7 +259,7 @@ def _handlers(folder: Folder) -> dict[str, str]:
     try:
         recorded: Any = json.loads(folder.read("_CHECKPOINT_METADATA") or b"{}").get("item_handlers") or {}
     except (ValueError, AttributeError) as error:
-        raise CheckpointError(f"{folder}/_CHECKPOINT_METADATA: not the JSON that Orbax writes: {error}") from error
+        raise DamagedError(f"{folder}/_CHECKPOINT_METADATA: not the JSON that Orbax writes: {error}") from error
     if isinstance(recorded, str):
         recorded = {"": recorded}
     return {item: handler.rpartition(".")[2] for item, handler in recorded.items() if isinstance(handler, str)}

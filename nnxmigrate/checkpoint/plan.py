@@ -13,6 +13,9 @@ from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, dotted
 
 _NOTHING_NEW = "the new program has no RNG state to put in its place: load what else is stored, and not this"
+_MADE_ANEW = (
+    "a model has RNG state when it is made, the same from the same seeds: load what else is stored, and not this"
+)
 _NO_MODEL = (
     "with --model the new program's RNG state is put in its place; or load what else is stored, and not this: "
     "a model has RNG state when it is made"
@@ -146,6 +149,14 @@ class Plan:
             )
         return replace(self, kept=own, empty=empty, added=added, opened=opened)
 
+    @property
+    def _rng_alone(self) -> bool:
+        """Whether nothing is stored but RNG state that does not stay, while no other item has the rest."""
+        if self.kept or self.lost or not self.missing or self.unexpected or self.reshaped or self.elsewhere:
+            return False
+        of_streams = {leaf.path for stream in self.streams for leaf in stream.leaves}
+        return bool(self.dropped) and all(leaf.path in of_streams for leaf in self.dropped)
+
     def require_fit(self) -> None:
         """Refuse a checkpoint that does not fit the new program.
 
@@ -157,6 +168,10 @@ class Plan:
             raise MisfitError(
                 f"{of}nothing would be left: all that is stored is left out, such as {self.dropped[0].name}",
                 _NOTHING_NEW if self.compared else _NO_MODEL,
+            )
+        if self._rng_alone:
+            raise MisfitError(
+                f"{of}RNG state alone is stored, and none of it goes on, such as {self.dropped[0].name}", _MADE_ANEW
             )
         if self.problems:
             raise Misfit(

@@ -18,7 +18,14 @@ from nnxmigrate.checkpoint.nodes import (
     with_streams_apart,
 )
 from nnxmigrate.checkpoint.plan import Kept, Plan
-from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams, lone_counts, unproven_streams
+from nnxmigrate.checkpoint.rng import (
+    Stream,
+    find_streams,
+    implementation_notes,
+    layer_streams,
+    lone_counts,
+    unproven_streams,
+)
 from nnxmigrate.checkpoint.shared import SameValue, Shared, shared_streams
 from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, dotted, is_below
@@ -167,12 +174,16 @@ class _Planning:
         absent = [leaf for path, leaf in self._wanted.items() if path not in held and not leaf.rng]
         allowed = [leaf for leaf in absent if matches(leaf.path, self._wishes.allow_missing)]
         self._notes += self._mount_notes()
+        new = [leaf for path, leaf in self._wanted.items() if leaf.rng and path not in held]
+        gone = {leaf.path for leaf in self._dropped if not matches(leaf.path, self._wishes.drop)}
+        old = [one.key for one in self._streams if one.key.path in gone and is_below(one.path, self._mount)]
+        self._notes += implementation_notes(old, [leaf for leaf in new if leaf.key_impl])
         return Plan(
             layout=self._layout,
             kept=tuple(self._kept),
             empty=tuple(empty),
             dropped=tuple(self._dropped),
-            added=(*(leaf for path, leaf in self._wanted.items() if leaf.rng and path not in held), *allowed),
+            added=(*new, *allowed),
             missing=tuple(leaf for leaf in absent if leaf not in allowed),
             unexpected=tuple(self._unexpected),
             reshaped=tuple(self._reshaped),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nnxmigrate.checkpoint.errors import CheckpointError, unreadable
+from nnxmigrate.checkpoint.errors import CheckpointError, DamagedError, unreadable
 from nnxmigrate.checkpoint.files import Folder
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, dotted
 
@@ -30,7 +30,7 @@ def read_tree(folder: Folder) -> StoredTree:
     """
     metadata = _json(folder, "_METADATA")
     if metadata is None:
-        raise CheckpointError(f"{folder}: _METADATA is missing")
+        raise DamagedError(f"{folder}: _METADATA is missing")
     if metadata.get("value_metadata_tree"):
         raise CheckpointError(f"{folder}: saved with Orbax's rich types, which this tool does not read")
     files = folder.files()
@@ -75,13 +75,13 @@ def _json(folder: Folder, name: str) -> Any:
     try:
         return json.loads(content)
     except ValueError as error:
-        raise CheckpointError(f"{folder}/{name}: not the JSON that Orbax writes: {error}") from error
+        raise DamagedError(f"{folder}/{name}: not the JSON that Orbax writes: {error}") from error
 
 
 def _table(folder: Folder, metadata: Any) -> Mapping[str, Any]:
     table = metadata.get("tree_metadata") if isinstance(metadata, dict) else None
     if not isinstance(table, dict):
-        raise CheckpointError(f"{folder}/_METADATA: without the table of leaves that Orbax writes")
+        raise DamagedError(f"{folder}/_METADATA: without the table of leaves that Orbax writes")
     return table
 
 
@@ -93,7 +93,7 @@ def _entry(folder: Folder, name: str, entry: Any) -> tuple[Leaf, bool]:
         leaf = Leaf(path, tuple(key["key_type"] for key in keys), value["value_type"])
         return leaf, bool(value.get("skip_deserialize"))
     except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{folder}/_METADATA: the entry of {name} is not as Orbax writes it") from error
+        raise DamagedError(f"{folder}/_METADATA: the entry of {name} is not as Orbax writes it") from error
 
 
 def _array_metadatas(folder: Folder) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _recorded(array_metadatas: Mapping[str, Any]) -> dict[str, str]:
                 if implementation:
                     found[entry["array_metadata"]["param_name"]] = implementation
         except (KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"array_metadatas/{file}: not as Orbax writes it") from error
+            raise DamagedError(f"array_metadatas/{file}: not as Orbax writes it") from error
     return found
 
 
@@ -121,14 +121,17 @@ def _joining(folder: Folder, zarr3: bool) -> str:
     """Say how the database's root is made anew from what every process wrote; empty if a part of that is lost too.
 
     Orbax makes it when a checkpoint is complete, but below a folder with ``[`` in its name it finds nothing to join.
+    What is printed is a command for a shell; it takes COPY as an absolute path, as Orbax does.
     """
     parts = [name for name in folder.folders() if name.startswith("ocdbt.process_")]
     if not parts or any("manifest.ocdbt" not in folder.child(name).files() for name in parts):
         return ""
+    place = "a copy without [ in its path" if "[" in str(folder) else "a copy of it"
     return (
-        "what the processes wrote is there; in a copy without [ in its path, with etils.epath.Path(COPY) as path, "
-        "asyncio.run(ocp.type_handlers.merge_ocdbt_per_process_files(path, ocp.type_handlers.get_ts_context(), "
-        f"{zarr3})) joins it"
+        f"what the processes wrote is there, and Orbax joins it, in {place}:\n"
+        "    python -c 'import asyncio, sys; import orbax.checkpoint as ocp; from etils import epath; "
+        "types = ocp.type_handlers; path = epath.Path(sys.argv[1]).absolute(); "
+        f"asyncio.run(types.merge_ocdbt_per_process_files(path, types.get_ts_context(), {zarr3}))' COPY"
     )
 
 
@@ -149,15 +152,15 @@ def _headers(folder: Folder, ocdbt: bool, zarr3: bool, names: list[str]) -> dict
         found = {name: folder.read(key) for name, key in keys.items()}
     lost = [name for name, content in found.items() if content is None]
     if lost and not ocdbt and any(name == "d" or name.startswith("ocdbt.process_") for name in folder.folders()):
-        raise CheckpointError(
+        raise DamagedError(
             f"{folder}: damaged: manifest.ocdbt, the database's root, is missing", _joining(folder, zarr3)
         )
     if lost:
-        raise CheckpointError(f"{folder}: damaged: the array of {lost[0]} is missing ({len(lost)} such leaves)")
+        raise DamagedError(f"{folder}: damaged: the array of {lost[0]} is missing ({len(lost)} such leaves)")
     try:
         return {name: json.loads(content or b"") for name, content in found.items()}
     except ValueError as error:
-        raise CheckpointError(f"{folder}: damaged: an array's header is not JSON: {error}") from error
+        raise DamagedError(f"{folder}: damaged: an array's header is not JSON: {error}") from error
 
 
 def _with_header(leaf: Leaf, headers: Mapping[str, Any], recorded: Mapping[str, str]) -> Leaf:
@@ -185,7 +188,7 @@ def _with_header(leaf: Leaf, headers: Mapping[str, Any], recorded: Mapping[str, 
             codec=codec,
         )
     except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{leaf.name}: the array's header is not as Zarr writes it") from error
+        raise DamagedError(f"{leaf.name}: the array's header is not as Zarr writes it") from error
 
 
 def _dtype_name(stored: Any) -> str:

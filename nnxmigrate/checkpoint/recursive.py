@@ -134,5 +134,5 @@ def _outcome(
 
 
 def _one_line(error: CheckpointError) -> str:
-    text = " ".join(str(error).split())
-    return f"{text} ({error.hint})" if error.hint else text
+    text, hint = (" ".join(part.split()) for part in (str(error), error.hint))
+    return f"{text} ({hint})" if hint else text

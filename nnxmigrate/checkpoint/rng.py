@@ -11,12 +11,13 @@ own. An ``nnx.Rngs`` or a stream that the program itself holds is stored in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnxmigrate.checkpoint.tree import Leaf, Path
 
 _KEY_WORDS = (2, 4)  # uint32 words per key: threefry, rbg
+_USUAL = {2: "threefry2x32", 4: "rbg"}  # the implementation of keys without a type, by their words
 
 #: What stands beside ``rngs`` in the layers of Flax 0.10 that hold one; a Dropout has nothing but its ``rngs``.
 _LAYERS = (
@@ -152,6 +153,41 @@ def own_streams(leaves: Iterable[Path], streams: Iterable[Path]) -> set[Path]:
     """
     children = _children(leaves)
     return {path for path in streams if not _is_layers(path, children)}
+
+
+def implementation_notes(old: Sequence[Leaf], new: Sequence[Leaf]) -> Iterator[str]:
+    """Say where keys that are computed are of another kind than those in whose place they are put.
+
+    A program restores only keys of the implementation of which it makes its own.
+
+    Args:
+        old: the stored keys of streams that are left out.
+        new: the typed keys that are put in their place.
+    """
+    if not old or not new:
+        return
+    kinds = {leaf.key_impl for leaf in new}
+    words = {_words(leaf) for leaf in new}
+    others = {leaf.key_impl for leaf in old if leaf.key_impl} - kinds
+    others |= {_USUAL[_words(leaf)] for leaf in old if not leaf.key_impl and _words(leaf) not in words}
+    if others:
+        stored, made = (" and ".join(sorted(filter(None, some))) for some in (others, kinds))
+        first = min(filter(None, others))
+        yield (
+            f"the stored keys are of the implementation {stored}, the new ones of {made}, and the program restores "
+            f"only such as it makes: if it sets jax_default_prng_impl, run this with JAX_DEFAULT_PRNG_IMPL={first} in "
+            "the environment, or let the factory's module set it"
+        )
+    if not all(leaf.key_impl for leaf in old):
+        yield (
+            "keys were stored as numbers, and the new ones are typed keys: a program that restores them as numbers, "
+            "as jax.random.key_data gives them, gets typed keys too"
+        )
+
+
+def _words(key: Leaf) -> int:
+    """Return of how many numbers a key is made."""
+    return key.shape[-1] if key.shape else 0
 
 
 def _children(leaves: Iterable[Path]) -> dict[Path, set[str]]:

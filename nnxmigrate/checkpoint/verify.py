@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.errors import CheckpointError, unreadable
 from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder
 from nnxmigrate.checkpoint.index import Content, contents
 from nnxmigrate.checkpoint.initialise import Program
@@ -62,8 +62,8 @@ def verify_item(
             _require_references(source, destination, tree, plan)
         if not tree.ocdbt and isinstance(destination, LocalFolder):
             for kept in plan.kept:
-                if not require_whole_chunks(destination.path, kept.leaf, kept.name, tree.zarr3):
-                    _decode(destination, kept, tree.zarr3)
+                if not require_whole_chunks(destination.path, kept.leaf, kept.name, tree.zarr3, source):
+                    _decode(destination, kept, tree.zarr3, source)
         _require_planned(read_tree(destination), plan)
         _require_values(destination, tree, plan, values)
     except ValueError as error:
@@ -135,8 +135,12 @@ def _keys(store: Any, name: str) -> list[str]:
     return sorted(key.decode().removeprefix(f"{name}/") for key in keys)
 
 
-def _decode(folder: LocalFolder, kept: Kept, zarr3: bool) -> None:
-    """Decode every chunk of an array, one at a time; chunks too large for that are left to who restores them."""
+def _decode(folder: LocalFolder, kept: Kept, zarr3: bool, source: Folder) -> None:
+    """Decode every chunk of an array, one at a time; chunks too large for that are left to who restores them.
+
+    Raises:
+        CheckpointError: if one cannot be decoded; it names the source, of which the folder holds a proven copy.
+    """
     leaf = kept.leaf
     if leaf.dtype is None or leaf.chunks is None or array_nbytes(leaf.chunks, leaf.dtype) > _DECODED:
         return
@@ -145,7 +149,12 @@ def _decode(folder: LocalFolder, kept: Kept, zarr3: bool) -> None:
     for index in itertools.product(*(range(count) for count in counts)):
         ranges = zip(index, leaf.chunks, array.shape, strict=True)
         box = tuple(slice(at * chunk, min((at + 1) * chunk, length)) for at, chunk, length in ranges)
-        array[box].read().result()
+        try:
+            array[box].read().result()
+        except ValueError as error:
+            said = str(error).replace(f"{folder}/{kept.name}/", f"{source}/{leaf.name}/")
+            what = f"damaged: {leaf.name}: a stored value cannot be read"
+            raise unreadable(source, ValueError(said), what) from error
 
 
 def _require_planned(found: StoredTree, plan: Plan) -> None:

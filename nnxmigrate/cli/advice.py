@@ -49,7 +49,9 @@ def after_migrate(outcome: Outcome, scope: Scope, settings: Settings, record: st
     if outcome.left and outcome.written and os.path.isfile(record):
         yield f"What is left is noted in {display(record)}: `nnxmigrate status` counts it down."
     if outcome.written and changed and not WALKING.get():
-        yield from _pins(scope, [file.path for file in changed])
+        for why in old_pins(scope, [file.path for file in changed]):
+            raised = "`nnxmigrate doctor --bump` raises them, `nnxmigrate doctor --diff` shows how"
+            yield f"The pins still say {why}: {raised}."
         yield "Prove it with `nnxmigrate verify -- python ...`; `nnxmigrate fix-ckpt` converts checkpoints."
 
 
@@ -110,12 +112,10 @@ def _place(paths: Sequence[str]) -> str:
     return shlex.join(distinct) if len(distinct) <= _FEW else f"{shlex.join(distinct[:_FEW])} ..."
 
 
-def _pins(scope: Scope, changed: Iterable[str]) -> Iterator[str]:
-    """Yield what the pins of changed files say that keeps the new code from running."""
+def old_pins(scope: Scope, paths: Iterable[str]) -> list[str]:
+    """Return what the pins of files say that keeps the new code from running, such as ``flax==0.10.7 in setup.cfg``."""
     from nnxmigrate.versions.pins import pinned
 
     goal = max((options.target for options in scope.options), key=VERSIONS.index, default=VERSIONS[-1])
-    folders = dict.fromkeys(os.path.dirname(os.path.abspath(path)) for path in changed)
-    said = dict.fromkeys(pin.why for folder in folders if (pin := pinned(folder)) and goal not in pin.allowed)
-    for why in said:
-        yield f"The pins still say {why}: `nnxmigrate doctor --bump` raises them, --diff shows how."
+    folders = dict.fromkeys(os.path.dirname(os.path.abspath(path)) for path in paths)
+    return list(dict.fromkeys(pin.why for folder in folders if (pin := pinned(folder)) and goal not in pin.allowed))

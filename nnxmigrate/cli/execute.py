@@ -80,11 +80,15 @@ def _executed(
         outcome, style = _files(choices, paths, settings, given, command, style)
     outcome = replace(outcome, threshold=choices.threshold())
     if given.get("diff") or given.get("patch"):
-        from nnxmigrate.report.diff import base, patch, show
+        from nnxmigrate.report.diff import base, on_one_line, patch, show
 
         folder = base(outcome)
         if given.get("diff"):
-            show(patch(outcome, folder))
+            for_people = sys.stdout.isatty()
+            show(patch(outcome, folder, for_people))
+            for name in () if for_people else on_one_line(outcome):
+                told = f"{name} is stored on one line, and so is its change: --html shows it line by line."
+                click.echo(told, err=True)
         else:
             _save(given["patch"], patch(outcome, folder))
         if os.path.abspath(folder) != os.getcwd():

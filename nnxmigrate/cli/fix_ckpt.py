@@ -68,6 +68,9 @@ def fix_ckpt(path: str, destination: str | None, as_json: bool, **given: Any) ->
     bytes. The result goes to DESTINATION, or beside PATH under its name with `_nnx011` added. PATH is never changed.
     Both may be local paths or URLs of stores that TensorStore opens.
 
+    Run it in the environment of the migrated program, with `pip install '.[ckpt]'` from a clone, under the newest Flax
+    that will load the result: what is made under 0.12 serves programs of 0.11 too.
+
     The exit code is 0 if the checkpoint was written or needs no conversion, 1 if it does not fit the model, or with
     --check if it needs converting, and 2 if something cannot be read, used or written.
     """
@@ -82,7 +85,8 @@ def fix_ckpt(path: str, destination: str | None, as_json: bool, **given: Any) ->
         if _of_interrupt(error):
             _interrupted()
         needed = (
-            "install what checkpoints need, under Python 3.11 or later: pip install '.[ckpt]' in a clone of nnxmigrate"
+            "install what checkpoints need, under Python 3.11 or later, into the environment in which the migrated "
+            f"program runs (this is {sys.executable}): pip install '.[ckpt]' in a clone of nnxmigrate"
         )
         raise _Failure(f"{error}; {needed}") from error
     except CheckpointError as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from nnxmigrate.cli.advice import old_pins
 from nnxmigrate.cli.common import Choices, selection
 from nnxmigrate.cli.execute import examine
 from nnxmigrate.cli.remaining import record_of
@@ -42,13 +43,15 @@ def status(paths: tuple[str, ...], as_json: bool, **given: Any) -> None:
         per_file=choices.per_file(),
     )
     record = record_of(paths)
-    outcome, _ = examine(choices, paths, settings, record=record)
-    shown = _record(outcome, record) if as_json else _text(outcome, record, paths)
+    outcome, scope = examine(choices, paths, settings, record=record)
+    finished = not (outcome.left or outcome.fixed or outcome.by_status[Status.FAILED])
+    pins = old_pins(scope, scope.project.paths) if finished else []
+    shown = _record(outcome, record) if as_json else _text(outcome, record, paths, pins)
     click.echo(visible_lines(shown))
     sys.exit(outcome.exit_code)
 
 
-def _text(outcome: Outcome, record: Record, paths: tuple[str, ...]) -> str:
+def _text(outcome: Outcome, record: Record, paths: tuple[str, ...], pins: list[str]) -> str:
     lines = [f"{file.path}: failed: {file.reason}" for file in outcome.by_status[Status.FAILED]]
     summaries = {rule.code: rule.summary for rule in all_rules()}
     if outcome.left:
@@ -64,11 +67,23 @@ def _text(outcome: Outcome, record: Record, paths: tuple[str, ...]) -> str:
     done = max(record.most - left, 0)
     total = f" of {record.most}" if record.most > left else ""
     failed = outcome.by_status[Status.FAILED]
-    done_so_far = "Nothing is left to do by hand." if outcome.fixed or failed else "Nothing is left to do."
-    lines.append(f"{left}{total} left" + (f", {done} done" if done else "") if left else done_so_far)
-    if outcome.fixed:
-        count = len(outcome.fixed)
-        lines.append(f"{count} more {'is' if count == 1 else 'are'} fixed by `nnxmigrate {' '.join(paths)}`")
+    count = len(outcome.fixed)
+    fixable = f"fixed by `nnxmigrate {' '.join(paths)}`"
+    if left:
+        lines.append(f"{left}{total} left" + (f", {done} done" if done else ""))
+    elif count:
+        which = f"All {count} findings are" if count > 1 else "The only finding is"
+        lines.append(f"{which} {fixable}; nothing is left to do by hand.")
+    elif failed or pins:
+        lines.append(f"Nothing is left to do in {'the other files' if failed else 'the code'}.")
+    else:
+        lines.append("Nothing is left to do.")
+    if left and count:
+        lines.append(f"{count} more {'is' if count == 1 else 'are'} {fixable}")
+    lines += (
+        f"The pins still say {why}, under which the new code does not run: `nnxmigrate doctor --bump` raises them."
+        for why in pins
+    )
     return "\n".join(lines)
 
 

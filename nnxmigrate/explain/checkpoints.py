@@ -24,6 +24,34 @@ ENTRIES = (
         "Flax 0.11.0 and later, with checkpoints of 0.10",
     ),
     Entry(
+        "checkpoint-key-size",
+        "stored random keys are of another kind than the model's",
+        (
+            Wording(
+                r"Requested shape: \((?P<above>(\d+,)*)4,?\) is not compatible with the stored shape: \((?P=above)2,?\)"
+            ),
+            Wording(
+                r"Requested shape: \((?P<above>(\d+,)*)2,?\) is not compatible with the stored shape: \((?P=above)4,?\)"
+            ),
+        ),
+        "A key of JAX's usual implementation, threefry2x32, is two numbers, one of rbg or unsafe_rbg four. The "
+        "checkpoint was written, or converted, under another `jax_default_prng_impl` than the program that restores "
+        "it. The message names no leaf: one of the model's may have these shapes too.",
+        "Set the same `jax_default_prng_impl`, which the environment variable JAX_DEFAULT_PRNG_IMPL does too. If a "
+        "checkpoint of Flax 0.10 was converted without it, do that again: `JAX_DEFAULT_PRNG_IMPL=rbg nnxmigrate "
+        "fix-ckpt PATH --model module:factory`.",
+        "every version",
+    ),
+    Entry(
+        "checkpoint-shape",
+        "a stored array has another shape than the state's",
+        (Wording(r"Requested shape: \([\d,]*\) is not compatible with the stored shape: \([\d,]*\)"),),
+        "The model is built with other sizes than the one that was saved; the message names no leaf.",
+        "Build it with the sizes that it was trained with. `nnxmigrate fix-ckpt PATH --model module:factory --check` "
+        "names the leaves, with both shapes.",
+        "every version",
+    ),
+    Entry(
         "checkpoint-pure-dict",
         "a restored dict does not have the paths of the state",
         (Wording(r"key in pure_dict not available in state: \(.*\)"),),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -24,21 +25,41 @@ def base(outcome: Outcome) -> str:
         return os.getcwd()
 
 
-def patch(outcome: Outcome, folder: str | None = None) -> bytes:
+def patch(outcome: Outcome, folder: str | None = None, readable: bool = False) -> bytes:
     """Return the changes of all files; paths are relative to a folder, by default that of :func:`base`.
+
+    Notebooks that are stored on one line are one line of a patch too. For people who only read it, they are compared as
+    if they were stored as usual.
 
     There are no ``diff --git`` lines: with them git takes paths as relative to the top of the repository.
     """
     folder = folder or base(outcome)
-    return b"".join(part for file in outcome.by_status[Status.CHANGED] for part in _file(file, folder))
+    return b"".join(part for file in outcome.by_status[Status.CHANGED] for part in _file(file, folder, readable))
 
 
-def _file(file: FileOutcome, folder: str) -> Iterator[bytes]:
+def on_one_line(outcome: Outcome) -> list[str]:
+    """Return the paths of the changed notebooks that are stored on one line."""
+    return [file.path for file in outcome.by_status[Status.CHANGED] if _is_one_line(file)]
+
+
+def _is_one_line(file: FileOutcome) -> bool:
+    return file.path.endswith(".ipynb") and b"\n" not in file.before.strip() and bool(file.before.strip())
+
+
+def _spread(notebook: bytes) -> bytes:
+    """Return a notebook as it is usually stored: every line of a cell on one of its own."""
+    return json.dumps(json.loads(notebook), indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _file(file: FileOutcome, folder: str, readable: bool) -> Iterator[bytes]:
     name = os.path.relpath(file.path, folder).replace(os.sep, "/")
     old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")
     if file.created:
         old = b"/dev/null"
-    lines = difflib.diff_bytes(difflib.unified_diff, _lines(file.before), _lines(file.after), old, new)
+    before, after = file.before, file.after
+    if readable and _is_one_line(file):
+        before, after = _spread(before), _spread(after)
+    lines = difflib.diff_bytes(difflib.unified_diff, _lines(before), _lines(after), old, new)
     for line in lines:
         yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import quote
 
@@ -34,7 +35,7 @@ def sarif(outcome: Outcome, style: Style) -> str:
         seen[print_] = seen.get(print_, 0) + 1
         results.append(_result(one, f"{print_}:{seen[print_]}"))
     run = {
-        "tool": {"driver": _driver()},
+        "tool": {"driver": driver({one.code for one in shown})},
         "columnKind": "unicodeCodePoints",
         "invocations": [
             {
@@ -50,7 +51,8 @@ def sarif(outcome: Outcome, style: Style) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _driver() -> dict[str, Any]:
+def driver(codes: Collection[str]) -> dict[str, Any]:
+    """Return what is said of the program, and of the rules that have results: nobody looks the others up."""
     rules = [
         {
             "id": rule.code,
@@ -63,6 +65,7 @@ def _driver() -> dict[str, Any]:
             **({"helpUri": rule_url(rule.code)} if rule_url(rule.code) else {}),
         }
         for rule in all_rules()
+        if rule.code in codes
     ]
     return {"name": "nnxmigrate", "version": __version__, "rules": rules}
 

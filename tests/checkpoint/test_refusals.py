@@ -6,13 +6,27 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
+import zlib
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.checkpoint.support import FIXTURES, HERE, NEW, case, drive, fix_ckpt, model, require_right, run, run_code
+from tests.checkpoint.support import (
+    FIXTURES,
+    HERE,
+    NEW,
+    case,
+    drive,
+    environment,
+    fix_ckpt,
+    model,
+    require_right,
+    run,
+)
+from tests.environments import python
 
 STANDARD, FOLDERS, MANAGER = (FIXTURES / "forms" / form for form in ("standard", "folders", "manager"))
 LARGE = FIXTURES / "trees" / "Large"
@@ -131,6 +145,13 @@ def _cut(pattern: str) -> Damage:
     return damage
 
 
+def _of_another_compression(folder: pathlib.Path) -> None:
+    """Cut a chunk that nothing but its decoder can tell to be whole."""
+    header = folder / "linear.kernel.value" / ".zarray"
+    header.write_text(json.dumps({**json.loads(header.read_text()), "compressor": {"id": "zlib", "level": 1}}))
+    (folder / "linear.kernel.value" / "0.0").write_bytes(zlib.compress(bytes(range(32)))[:20])
+
+
 #: A form, what happens to it, and what must be said.
 DAMAGED: dict[str, tuple[pathlib.Path, Damage, str]] = {
     "no metadata": (STANDARD, _without("_METADATA"), "_METADATA is missing"),
@@ -147,7 +168,9 @@ DAMAGED: dict[str, tuple[pathlib.Path, Damage, str]] = {
     "no leaf": (FOLDERS, _without("linear.kernel.value"), "linear.kernel.value is missing"),
     "no header": (FOLDERS, _without("linear.kernel.value/.zarray"), "linear.kernel.value is missing"),
     "no chunk": (FOLDERS, _without("linear.kernel.value/0.0"), "the chunk 0.0 is missing"),
-    "cut chunk": (FOLDERS, _cut("linear.kernel.value/0.0"), "cannot be read"),
+    "cut chunk": (FOLDERS, _cut("linear.kernel.value/0.0"), "cannot be read: linear.kernel.value/0.0 is cut off"),
+    "cut chunk of zlib": (FOLDERS, _of_another_compression, "linear.kernel.value: a stored value cannot be read"),
+    "cut root": (STANDARD, _cut("d/*"), " is cut off: "),
 }
 
 
@@ -171,32 +194,26 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return drive(request.param, cases)
 
 
-#: As the refusal says it.
-_JOIN = """
-import asyncio, sys
-from etils import epath
-import orbax.checkpoint as ocp
-
-path = epath.Path(sys.argv[1])
-asyncio.run(ocp.type_handlers.merge_ocdbt_per_process_files(path, ocp.type_handlers.get_ts_context(), False))
-"""
-
-
-def test_a_lost_root_is_made_anew_from_what_the_processes_wrote(tmp_path: pathlib.Path) -> None:
-    """So Orbax leaves a checkpoint below a folder with a bracket in its name."""
+@pytest.mark.parametrize("lost", [("manifest.ocdbt",), ("manifest.ocdbt", "d")])
+def test_a_lost_root_is_made_anew_from_what_the_processes_wrote(tmp_path: pathlib.Path, lost: tuple[str, ...]) -> None:
+    """So Orbax leaves a checkpoint below a folder with a bracket in its name. What the refusal prints is run."""
     copy = shutil.copytree(LARGE, tmp_path / "copy")
-    _without("manifest.ocdbt")(copy)
-    _without("d")(copy)
-    done = fix_ckpt("0.12", copy, tmp_path / "new")
-    assert (done.returncode, "merge_ocdbt_per_process_files(path, " in done.stderr) == (2, True), done.stderr
-    assert f"{_JOIN.splitlines()[-1]} joins it" in done.stderr
-    run_code("0.12", _JOIN, copy)
+    for name in lost:
+        _without(name)(copy)
+    below = shutil.copytree(copy, tmp_path / "lr=[1]" / "copy")
+    refusals = [fix_ckpt("0.12", source, tmp_path / "new") for source in (copy, below)]
+    assert [done.returncode for done in refusals] == [2, 2]
+    assert ["without [" in done.stderr for done in refusals] == [False, True]
+    command = refusals[0].stderr.splitlines()[-1].strip()
+    assert (command.startswith("python -c '"), command.endswith("' COPY")) == (True, True)
+    command = f"{python('0.12')}{command.removeprefix('python').removesuffix('COPY')}copy"
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path, env=environment(), timeout=600)
     done = fix_ckpt("0.12", copy, tmp_path / "new")
     assert done.returncode == 0, done.stderr
     _without("ocdbt.process_0/manifest.ocdbt")(copy)
     _without("manifest.ocdbt")(copy)
     done = fix_ckpt("0.12", copy, tmp_path / "other")
-    assert (done.returncode, "help: " in done.stderr) == (2, False), done.stderr
+    assert (done.returncode, "python -c" in done.stderr) == (2, False), done.stderr
 
 
 def _require_refused(result: dict[str, Any], code: int, words: tuple[str, ...]) -> None:
@@ -216,7 +233,12 @@ def test_refused(results: dict[str, Any], name: str) -> None:
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged(results: dict[str, Any], name: str) -> None:
-    _require_refused(results[f"damaged {name}"], 2, (DAMAGED[name][2],))
+    """The error names the source, not the copy that is gone with the run, and a way out."""
+    result = results[f"damaged {name}"]
+    _require_refused(result, 2, (DAMAGED[name][2],))
+    assert "help: " in result["errors"]
+    assert ".nnxmigrate-tmp" not in result["errors"]
+    assert f"source {name}" in result["errors"] or DAMAGED[name][0] == MANAGER, result["errors"]
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
@@ -263,7 +285,33 @@ def test_unfinished_steps_are_passed_over(tmp_path: pathlib.Path) -> None:
     done = fix_ckpt("0.12", tmp_path / "run", "--step", "all", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["steps"] == [0, 10]
+    assert any("step 20 was begun and never finished" in note for note in json.loads(done.stdout)["notes"])
     assert sorted(path.name for path in (tmp_path / "run_nnx011").iterdir()) == ["0", "10"]
+    done = fix_ckpt("0.12", tmp_path / "run", tmp_path / "other", "--step", "20")
+    assert "20.orbax-checkpoint-tmp-1 holds no finished tree; there is 0, 10" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("left", "step", "told"),
+    [
+        (["20.orbax-checkpoint-tmp-1", "step_30.orbax-checkpoint-tmp"], None, "steps 20, 30 were begun and never"),
+        (["5.orbax-checkpoint-tmp-1"], "all", "step 5 was begun and never"),
+        (["5.orbax-checkpoint-tmp-1"], None, ""),  # an older one, of which nobody would think that it is the latest
+        (["10.orbax-checkpoint-tmp-1"], "all", ""),  # saved again
+        (["default.orbax-checkpoint-tmp-1"], "all", ""),
+        (["20.orbax-checkpoint-tmp-1"], "10", ""),
+    ],
+)
+def test_steps_that_never_finished_are_named(
+    tmp_path: pathlib.Path, left: list[str], step: str | None, told: str
+) -> None:
+    shutil.copytree(MANAGER, tmp_path / "run")
+    for name in left:
+        (tmp_path / "run" / name).mkdir()
+    done = fix_ckpt("0.12", tmp_path / "run", "--json", "--dry-run", *(["--step", step] if step else []))
+    assert done.returncode == 0, done.stderr
+    notes = [note for note in json.loads(done.stdout)["notes"] if "never finished" in note]
+    assert ([told in note for note in notes] == [True]) if told else not notes, notes
 
 
 @pytest.mark.parametrize("lost", ["_CHECKPOINT_METADATA", "default"])

@@ -9,6 +9,7 @@ import pytest
 
 from nnxmigrate.files.atomic import WriteFailed
 from nnxmigrate.recorded import LEFT
+from nnxmigrate.versions.pins import forget
 from tests.cli.test_migrate import HEAD, call
 from tests.conftest import Tree
 
@@ -47,6 +48,29 @@ def test_findings_beside_fixes_are_remembered(tree: Tree, monkeypatch: pytest.Mo
     (root / "a.py").write_text(HEAD)
     assert call("a.py").exit_code == 0
     assert not (root / LEFT).exists(), "nothing is left, and no list"
+
+
+@pytest.mark.usefixtures("fake_rules")
+def test_status_says_what_fixes_the_rest_and_names_old_pins(tree: Tree) -> None:
+    root = tree({"a.py": HEAD + "old\n", "requirements.txt": "flax==0.10.7\n", "pyproject.toml": ""})
+    before = call("status")
+    assert before.exit_code == 1
+    last = before.stdout.splitlines()[-1]
+    assert last == "The only finding is fixed by `nnxmigrate .`; nothing is left to do by hand."
+    (root / "a.py").write_text(HEAD + "old; old\n")
+    assert "\nAll 2 findings are fixed by `nnxmigrate .`; nothing is left" in call("status").stdout
+    (root / "a.py").write_text(HEAD + "old; manual\n")
+    assert call("status").stdout.endswith("1 left\n1 more is fixed by `nnxmigrate .`\n")
+    (root / "a.py").write_text(HEAD)
+    after = call("status")
+    assert after.exit_code == 0
+    assert after.stdout.endswith(
+        "Nothing is left to do in the code.\nThe pins still say flax==0.10.7 in requirements.txt, under which the new "
+        "code does not run: `nnxmigrate doctor --bump` raises them.\n"
+    )
+    (root / "requirements.txt").write_text("flax==0.12.6\n")
+    forget()
+    assert call("status").stdout.splitlines()[-1] == "Nothing is left to do."
 
 
 def _beside(monkeypatch: pytest.MonkeyPatch) -> None:

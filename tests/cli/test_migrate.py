@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,9 @@ from click.testing import CliRunner, Result
 
 from nnxmigrate.cli import main
 from nnxmigrate.cli.common import codes
+from nnxmigrate.outcome import FileOutcome, Outcome, Status
 from nnxmigrate.recorded import LEFT
+from nnxmigrate.report.diff import patch
 from tests.conftest import Tree
 
 pytestmark = pytest.mark.usefixtures("fake_rules")
@@ -54,6 +57,22 @@ def test_check_and_diff_write_nothing(tree: Tree) -> None:
     assert (root / "a.py").read_text() == HEAD + "old\n"
     (root / "a.py").write_text(HEAD)
     assert call("--check", "a.py").exit_code == call("--diff", "a.py").exit_code == 0
+
+
+def test_a_notebook_on_one_line_is_shown_line_by_line_to_people(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [{"cell_type": "code", "source": ["from flax import nnx\n", "é = old\n", "print(1)"]}]
+    tree({"n.ipynb": json.dumps({"cells": cells}, ensure_ascii=False), "a.py": HEAD + "old\n"})
+    piped = call("--diff", ".")
+    assert len([line for line in piped.stdout.splitlines() if "print(1)" in line]) == 2
+    assert "n.ipynb is stored on one line, and so is its change: --html" in piped.stderr
+    assert "a.py is stored" not in piped.stderr
+    outcome = Outcome(
+        [FileOutcome("n.ipynb", Status.CHANGED, before=Path("n.ipynb").read_bytes(), after=b'{"cells": [{"a": 1}]}')]
+    )
+    shown = patch(outcome, readable=True).decode().splitlines()
+    assert '-    "é = old\\n",' in shown
+    assert '+   "a": 1' in shown
+    assert len(patch(outcome).splitlines()) == 7
 
 
 FILES: dict[str, str | bytes] = {

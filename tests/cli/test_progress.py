@@ -80,4 +80,6 @@ def test_the_next_steps(tree: Tree) -> None:
     done = call("a.py").stdout
     assert "Next: What is left is noted in .nnxmigrate-left.toml: `nnxmigrate status` counts it down.\n" in done
     assert "Next: The pins still say flax==0.10.7 in requirements.txt: `nnxmigrate doctor --bump` raises them" in done
+    assert "raises them, `nnxmigrate doctor --diff` shows how.\n" in done
+    assert call("doctor", "--diff", ".").exit_code < 2
     assert "Next: Prove it with `nnxmigrate verify" in done

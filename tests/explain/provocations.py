@@ -606,6 +606,48 @@ with ocp.StandardCheckpointer() as saver:
 """,
     ),
     Provocation(
+        "checkpoint-key-size",
+        NEW,
+        """
+path = Path(tempfile.mkdtemp()) / 'state'
+with ocp.StandardCheckpointer() as saver:
+    saver.save(path, nnx.state(Block(nnx.Rngs(0))))
+jax.config.update('jax_default_prng_impl', 'rbg')
+try:
+    with ocp.StandardCheckpointer() as saver:
+        saver.restore(path, nnx.state(Block(nnx.Rngs(0))))
+finally:
+    jax.config.update('jax_default_prng_impl', 'threefry2x32')
+""",
+    ),
+    Provocation(
+        "checkpoint-key-size",
+        NEW,
+        """
+path = Path(tempfile.mkdtemp()) / 'state'
+jax.config.update('jax_default_prng_impl', 'unsafe_rbg')
+try:
+    rngs = nnx.state(stack(nnx.Rngs(0)), nnx.RngState)
+finally:
+    jax.config.update('jax_default_prng_impl', 'threefry2x32')
+with ocp.StandardCheckpointer() as saver:
+    saver.save(path, rngs)
+with ocp.StandardCheckpointer() as saver:
+    saver.restore(path, nnx.state(stack(nnx.Rngs(0)), nnx.RngState))
+""",
+    ),
+    Provocation(
+        "checkpoint-shape",
+        ALL,
+        """
+path = Path(tempfile.mkdtemp()) / 'state'
+with ocp.StandardCheckpointer() as saver:
+    saver.save(path, nnx.state(linear()))
+with ocp.StandardCheckpointer() as saver:
+    saver.restore(path, nnx.state(nnx.Linear(4, 2, rngs=nnx.Rngs(0))))
+""",
+    ),
+    Provocation(
         "checkpoint-pure-dict",
         ALL,
         """

@@ -27,8 +27,8 @@ def test_reports_lead_there(tree: Tree) -> None:
     call("lint", "--report", "page.html", "a.py")
     assert f'<a href="{rule_url("NNX101")}">NNX101</a>' in Path("page.html").read_text()
     log = json.loads(call("lint", "--output-format", "sarif", "a.py").stdout)
-    rules = log["runs"][0]["tool"]["driver"]["rules"]
-    assert {rule["helpUri"] for rule in rules} == {rule_url(rule.code) for rule in all_rules()}
+    codes = {result["ruleId"] for result in log["runs"][0]["results"]}
+    assert {rule["helpUri"] for rule in log["runs"][0]["tool"]["driver"]["rules"]} == set(map(rule_url, codes))
     assert rule_url("NNX101") in call("rule", "NNX101").stdout
     other = [path for path in (ROOT / "nnxmigrate").rglob("*.py") if re.search(SITE, path.read_text())]
     assert other == [ROOT / "nnxmigrate" / "links.py"]

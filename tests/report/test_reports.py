@@ -12,6 +12,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from nnxmigrate.report.sarif import driver
+from nnxmigrate.rules import all_rules
 from tests.cli.test_migrate import HEAD, call
 from tests.conftest import Tree
 
@@ -92,12 +94,19 @@ def test_sarif_against_the_full_schema() -> None:
 @pytest.mark.usefixtures("project")
 def test_sarif_says_how_bad_findings_are_and_where_more_is_said() -> None:
     run = json.loads(report("sarif"))["runs"][0]
-    rules = {rule["id"]: rule for rule in run["tool"]["driver"]["rules"]}
+    rules = {rule["id"]: rule for rule in driver({rule.code for rule in all_rules()})["rules"]}
     assert rules["NNX101"]["defaultConfiguration"] == {"level": "error"}
     assert rules["NNX830"]["defaultConfiguration"] == {"level": "error"}
     assert rules["NNX901"]["defaultConfiguration"] == {"level": "note"}
     assert all(rule["helpUri"].startswith("https://") for rule in rules.values())
     assert {result["level"] for result in run["results"]} == {"error"}
+
+
+def test_sarif_without_results_lists_no_rules(tree: Tree) -> None:
+    tree({"a.py": HEAD})
+    log = json.loads(call("lint", "--output-format", "sarif", "a.py").stdout)
+    jsonschema.Draft202012Validator(schema()).validate(log)
+    assert (log["runs"][0]["tool"]["driver"]["rules"], log["runs"][0]["results"]) == ([], [])
 
 
 @pytest.mark.usefixtures("project")
@@ -106,7 +115,7 @@ def test_sarif() -> None:
     jsonschema.Draft202012Validator(schema()).validate(log)
     run = log["runs"][0]
     known = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
-    assert {result["ruleId"] for result in run["results"]} == {"NNX101", "NNX102", "NNX103"} < known
+    assert {result["ruleId"] for result in run["results"]} == {"NNX101", "NNX102", "NNX103"} == known
     prints = [result["partialFingerprints"]["nnxmigrate/v1"] for result in run["results"]]
     assert len(set(prints)) == len(prints) == 6
     fixes = {result["ruleId"]: result["fixes"] for result in run["results"] if "fixes" in result}
