@@ -225,6 +225,9 @@ class Sources:
         elif isinstance(value, Attr):
             for field in flow.fields.field(flow.with_value(bound, value.base), value.name):
                 found |= dict.fromkeys(self.of(field))
+            if not found and flow.fields.records:
+                for field in self._recorded(flow.with_value(bound, value.base), value.name):
+                    found |= dict.fromkeys(self.of(field))
         elif isinstance(value, Call) and not flow.calls.callee_name(bound):
             # results that differ from way to way
             for callee, frame in flow.calls.invoked(bound):
@@ -241,6 +244,26 @@ class Sources:
             return []
         made = [source for source in self._containers(record) if isinstance(source.value, Call)]
         return [field for source in made for field in flow.fields.field(source, name)]
+
+    def _recorded(self, base: Bound, name: str) -> dict[Bound, None]:
+        """Return what a field may be of a record whose class a call makes, if it may be one of several."""
+        flow = self.flow
+        if flow.classes.class_of(flow.resolve(base)) is not None:
+            return {}
+        found: dict[Bound, None] = {}
+        seen: set[Bound] = set()
+        pending = [base]
+        while pending and len(seen) < _COPIES:
+            for made in self._containers(pending.pop()):
+                if made in seen:
+                    continue
+                seen.add(made)
+                held, before = flow.fields.recorded(made, name)
+                if held is not None:
+                    found[held] = None
+                if before is not None:
+                    pending.append(before)
+        return found
 
     def _is_gradient(self, base: Bound, value: Indexed | Item | Round) -> bool:
         """Say whether a part of what a gradient function gives is the gradient, not what its function returned."""

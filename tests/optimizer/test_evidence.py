@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 
-from tests.migration import COMPATIBLE, THREAD, migrated, options
+from tests.migration import COMPATIBLE, THREAD, codes, migrated, options
 
 HEAD = """\
 import copy
@@ -551,3 +551,43 @@ def test_where_values_cannot_be_followed_every_group_takes_the_form_that_is_righ
 ) -> None:
     monkeypatch.setattr("codemods.nnx.flow.questions._STEPS", 4)
     assert _form(EXPLICIT["returned by a jitted constructor"]) == "compatible"
+
+
+def test_an_update_of_what_is_right_either_way_is_left_unsaid() -> None:
+    """A class of the project takes gradients as well, and all optimizers keep their model."""
+    text = """\
+import optax
+from flax import nnx
+
+
+class Logged:
+    def __init__(self, opt):
+        self.opt = opt
+
+    def __getattr__(self, name):
+        return getattr(self.opt, name)
+
+    def update(self, grads):
+        self.opt.update(grads)
+
+
+def with_optimizer(function):
+    def run(model, x):
+        return function(model, nnx.Optimizer(model, optax.sgd(0.1)), x)
+
+    return run
+
+
+@with_optimizer
+def fit(model, opt, x):
+    opt.update(nnx.grad(lambda m: (m(x) ** 2).mean())(model))
+
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+logged = Logged(nnx.Optimizer(model, optax.sgd(0.1)))
+print(logged.model is model)
+"""
+    once, left = migrated(text, options("0.11"))
+    assert once["main.py"].count("nnx.ModelAndOptimizer(") == 2
+    assert left == []
+    assert codes(once, options("0.11")) == []

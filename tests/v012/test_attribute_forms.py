@@ -161,3 +161,31 @@ def test_reported(name: str) -> None:
 @pytest.mark.parametrize("name", LEFT)
 def test_left_alone(name: str) -> None:
     assert codes(HEAD + LEFT[name], ONLY) == []
+
+
+TAKEN = {
+    "array of another attribute": INIT + "        self.total = jnp.zeros(3)\n        self.last = 0\n\n"
+    "    def __call__(self, x):\n        self.total = self.total + x.sum(0)\n        self.last = self.total.sum()\n\n\n"
+    "net = Net()\nnet(jnp.ones((2, 3)))\nprint(float(net.last))\n",
+    "attribute itself": INIT + "        self.total = jnp.zeros(3)\n        self.last = None\n\n"
+    "    def __call__(self, x):\n        self.total += x.sum(0)\n        self.last = self.total\n\n\n"
+    "net = Net()\nnet(jnp.ones((2, 3)))\nprint(net.last)\n",
+}
+COUNTED = {
+    "number of another attribute": INIT + "        self.total = 0\n        self.last = 0\n\n"
+    "    def __call__(self):\n        self.total = self.total + 1\n        self.last = self.total\n\n\n"
+    "net = Net()\nnet()\nprint(net.last)\n",
+    "number of an array": INIT + "        self.total = jnp.zeros(3)\n        self.last = 0\n\n"
+    "    def __call__(self):\n        self.last = int(self.total.sum())\n\n\nnet = Net()\nnet()\nprint(net.last)\n",
+}
+
+
+def test_arrays_of_attributes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    programs = {name: HEAD + body + SHOW for name, body in (TAKEN | COUNTED).items()}
+    found = runs(programs, tmp_path_factory.mktemp("taken"), targets=("0.12",))
+    for name in programs:
+        assert_same(found, name)
+    for name in TAKEN:
+        assert "nnx.data(" in migrate_text(programs[name], ONLY)
+    for name in COUNTED:
+        assert migrate_text(programs[name], ONLY) == programs[name]

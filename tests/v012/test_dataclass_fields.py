@@ -61,6 +61,28 @@ FIXED = {
     "beside others": f"{CLASS}    first: nnx.Linear\n    layers: list[nnx.Linear]\n    name: str = 'x'\n\n\n"
     f"net = Net(made(), [made(1)])\n{SHOW}",
 }
+_ANY = f"{CLASS}    layers: list = dataclasses.field(default_factory=list)\n"
+_DICT = f"{CLASS}    layers: dict = dataclasses.field(default_factory=dict)\n\n\nnet = Net()\n"
+FIXED |= {
+    "filled by a class method": f"{_ANY}\n    @classmethod\n    def create(cls):\n        net = cls()\n"
+    f"        for seed in range(2):\n            net.layers.append(made(seed))\n        return net\n\n\n"
+    f"net = Net.create()\n{SHOW}",
+    "filled by a method": f"{_ANY}\n    def add(self, layer):\n        self.layers.append(layer)\n\n\n"
+    f"net = Net()\nnet.add(made())\n{SHOW}",
+    "filled by a function": f"{_ANY}\n\ndef add(net, layer):\n    net.layers.append(layer)\n\n\n"
+    f"net = Net()\nadd(net, made())\n{SHOW}",
+    "filled by the end of the constructor": f"{_ANY}\n    def __post_init__(self):\n"
+    f"        self.layers.append(made())\n\n\nnet = Net()\n{SHOW}",
+    "extended": f"{_ANY}\n\nnet = Net()\nnet.layers.extend([made(), made(1)])\n{SHOW}",
+    "added to": f"{_ANY}\n\nnet = Net()\nnet.layers += [made()]\n{SHOW}",
+    "filled under another name": f"{_ANY}\n\nnet = Net()\nlayers = net.layers\nlayers.append(made())\n{SHOW}",
+    "filled by a derived class": f"{_ANY}\n\nclass Sub(Net):\n    def fill(self):\n"
+    f"        self.layers.append(made())\n\n\nnet = Sub()\nnet.fill()\n{SHOW}",
+    "a dict that is filled": f"{_DICT}net.layers['a'] = made()\n{SHOW}",
+    "a dict that is updated": f"{_DICT}net.layers.update(a=made())\n{SHOW}",
+    "a lambda": f"{_ANY}\n\nnet = Net()\nnet.layers.append(jnp.ones(2))\n{SHOW}".replace("=list)", "=lambda: [])"),
+    "anything": f"{CLASS}    head: typing.Any = None\n\n\nnet = Net()\nnet.head = made()\n{SHOW}",
+}
 OTHERS = {
     **{
         f"{kind} that gets {given}": f"{CLASS}    held: {kind}\n\n\nnet = Net({given})\n{SHOW}"
@@ -81,6 +103,9 @@ OTHERS = {
 FIXED |= OTHERS
 NUMBER_TOO = f"{CLASS}    held: typing.Any = None\n\n\nprint(Net(3).held)\nnet = Net([made()])\n{SHOW}"
 LEFT = {
+    "filled with names": f"{_ANY}    head: nnx.Linear = nnx.Linear(1, 2, rngs=nnx.Rngs(0))\n\n\n"
+    f"net = Net()\nnet.layers.append('a')\n{SHOW}",
+    "filled with numbers": f"{_DICT}net.layers['a'] = 1\nprint(net.layers)\n",
     "no data": f"{CLASS}    held: dict = dataclasses.field(default_factory=dict)\n    more: list | None = None\n"
     f"    any: typing.Any = None\n    size: tuple = (0, 1)\n\n\nnet = Net({{'a': 1}}, [1], made(), (2, 3))\n{SHOW}",
     "plain values": f"{CLASS}    sizes: list[int]\n    names: dict[str, str]\n\n\nnet = Net([1], {{'a': 'b'}})\n{SHOW}",

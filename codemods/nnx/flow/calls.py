@@ -122,6 +122,10 @@ class Calls:
             return bound
         if isinstance(callee.value, Attr) and callee.value.name in REPLACING and value.keywords:
             return bound
+        if isinstance(callee.value, Attr) and callee.value.name == "_asdict" and not value.given:
+            names = self.flow.fields.names(self.flow.follow(callee, callee.value.base))
+            items = tuple((Const(name), Attr(callee.value.base, name)) for name in names)
+            return Bound(Mapping(value.node, items), callee.frame, callee.stale) if items else bound
         if value.args and self.callee_name(callee) == "functools.wraps":
             return self.flow.follow(bound, value.args[0])
         callees = self.callables(callee)

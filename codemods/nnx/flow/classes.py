@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from codemods.nnx.flow.flow import Flow
 
 
+_NAMED_TUPLE = "collections.namedtuple"
 _COPIES = 12  # how many copies deep a method is followed
 
 
@@ -74,8 +75,9 @@ class Classes:
                 foreign |= names
             elif isinstance(resolved, Ref):
                 foreign.add(resolved.name)
-            elif isinstance(resolved, Call):
-                foreign.add("")
+            elif isinstance(resolved, Call):  # class Pair(namedtuple("Pair", "one two"))
+                maker = self.flow.resolve(Bound(resolved.callee, outer)).value
+                foreign |= {"", maker.name} if isinstance(maker, Ref) and maker.name == _NAMED_TUPLE else {""}
         result = (tuple(classes), frozenset(foreign))
         self._mro[cls] = result
         return result

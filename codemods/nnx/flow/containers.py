@@ -75,8 +75,8 @@ class Containers:
                 return self.flow.resolve(held[index.value.value])
         cls = self.flow.classes.class_of(base)
         if cls is not None and isinstance(index.value, Const) and isinstance(index.value.value, int):
-            names = self.flow.classes.dataclass_fields(cls)
-            if "typing.NamedTuple" in self.flow.classes.mro(cls)[1] and index.value.value < len(names):
+            names = self.flow.fields.names(base)
+            if -len(names) <= index.value.value < len(names):
                 return self.flow.resolve(Bound(Attr(inner, names[index.value.value]), base.frame, base.stale))
         key = (inner, index)
         if key not in self._indexed:

@@ -20,6 +20,7 @@ from codemods.nnx.values import (
     Param,
     Ref,
     Sequence,
+    Star,
     Unknown,
     Value,
 )
@@ -31,7 +32,11 @@ _MOCKS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "NonCal
 
 #: Functions that make classes of records, and classes whose fields are the keywords that they are made with.
 _RECORDS = frozenset({"collections.namedtuple", "typing.NamedTuple", "dataclasses.make_dataclass"})
+NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
+
+_RECORD_WORDS = tuple(name.rpartition(".")[2].encode() for name in sorted(_RECORDS | _NAMESPACES))
+_REMAKING = frozenset({"_replace", "_make"})  # methods of named tuples that give others
 
 _LINKS = 4  # how many objects of one class an attribute is followed through, from one to the next
 
@@ -47,6 +52,7 @@ class Fields:
         self._outer_stores: dict[str, list[AttrEvent]] | None = None
         self._by_setattr: dict[object, list[CallEvent]] | None = None
         self._owners: dict[AttrEvent | CallEvent, tuple[ClassFacts | None, bool]] = {}
+        self._records: bool | None = None
         self._pending = 0  # how many owners are being looked for
         self._from_outside: dict[tuple[ClassFacts, str], tuple[Bound, ...]] = {}
 
@@ -94,15 +100,16 @@ class Fields:
     def record(self, instance: Bound) -> dict[str, Bound] | None:
         """Return the fields of a named tuple or namespace whose class is made by a call; None if it is none."""
         call = instance.value
-        if not isinstance(call, Call) or call.starred:
+        if not isinstance(call, Call):
+            return None
+        callee = self.flow.follow(instance, call.callee)
+        if isinstance(callee.value, Attr) and callee.value.name in _REMAKING:
+            return self._remade(instance, call, callee, callee.value)
+        if call.starred:
             return None
         names: list[str] = []
         if self.flow.calls.callee_name(instance) not in _NAMESPACES:
-            maker = self.flow.follow(instance, call.callee)
-            if not isinstance(maker.value, Call) or self.flow.calls.callee_name(maker) not in _RECORDS:
-                return None
-            given = maker.value.argument(1, "field_names")
-            found = self._field_names(self.flow.follow(maker, given)) if given is not None else None
+            found = self._record_names(callee)
             if found is None or len(found) < len(call.args):
                 return None
             names = found
@@ -110,6 +117,68 @@ class Fields:
             return None
         pairs = [*zip(names, call.args, strict=False), *call.keywords]
         return {name: self.flow.with_value(instance, value) for name, value in pairs if name is not None}
+
+    def _record_names(self, maker: Bound) -> list[str] | None:
+        """Return the fields of a class that a call makes; None if it is none or they are not all known."""
+        if not isinstance(maker.value, Call) or self.flow.calls.callee_name(maker) not in _RECORDS:
+            return None
+        given = maker.value.argument(1, "field_names")
+        return self._field_names(self.flow.follow(maker, given)) if given is not None else None
+
+    def _remade(self, instance: Bound, call: Call, callee: Bound, method: Attr) -> dict[str, Bound] | None:
+        """Return the fields of ``record._replace(a=...)`` and ``Record._make((...))``."""
+        key = ("record", instance)
+        if self.flow.questions.under_way(key):
+            return None  # a record that is replaced in a loop
+        with self.flow.questions.asking(key):
+            base = self.flow.follow(callee, method.base)
+            if method.name == "_make":
+                names = self._record_names(base)
+                given = self.flow.follow(instance, call.args[0]) if len(call.args) == 1 else None
+                items = given.value.items if given is not None and isinstance(given.value, Sequence) else ()
+                if names is None or given is None or any(isinstance(item, Star) for item in items):
+                    return None
+                pairs = zip(names, items, strict=False)
+                return {name: self.flow.with_value(given, item) for name, item in pairs}
+            held = self.record(base)
+        if held is None or call.args or any(name is None for name, _ in call.keywords):
+            return None
+        return held | {name: self.flow.with_value(instance, value) for name, value in call.keywords if name in held}
+
+    def names(self, instance: Bound) -> list[str]:
+        """Return the names of the fields of a named tuple, in order; nothing if it is none that is known."""
+        cls = self.flow.classes.class_of(instance)
+        if cls is not None:
+            named = self.flow.classes.mro(cls)[1] & NAMED_TUPLES
+            return self.flow.classes.dataclass_fields(cls) if named else []
+        return [*(self.record(instance) or ())]
+
+    def recorded(self, made: Bound, name: str) -> tuple[Bound | None, Bound | None]:
+        """Return what a field of a record holds, or of which record it is left: ``old._replace(other=...)``.
+
+        Args:
+            made: what may be a record.
+            name: the field.
+        """
+        record, call = self.record(made), made.value
+        if record is not None or not isinstance(call, Call):
+            return (record or {}).get(name), None
+        callee = self.flow.follow(made, call.callee)
+        if not isinstance(callee.value, Attr) or callee.value.name != "_replace":
+            return None, None
+        given = call.keyword(name)
+        if given is not None:
+            return self.flow.with_value(made, given), None
+        return None, self.flow.follow(callee, callee.value.base)
+
+    @property
+    def records(self) -> bool:
+        """Whether the project mentions what makes records, or classes of them, by a call."""
+        if self._records is None:
+            self._records = any(
+                module.source.mentions(word) for module in self.flow.project.modules for word in _RECORD_WORDS
+            )
+        return self._records
 
     def _field_names(self, given: Bound) -> list[str] | None:
         """Return the names in ``["a", "b"]``, ``"a b"`` or ``[("a", int), "b"]``; None if they are not all known."""

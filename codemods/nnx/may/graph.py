@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound, Indexed, Part, Round
-from codemods.nnx.known import GRADIENTS, TRANSPARENT
+from codemods.nnx.known import GRADIENTS, REPLACING, TRANSPARENT
 from codemods.nnx.may.names import PARTIAL, Names, last_name
 from codemods.nnx.project import Project
 from codemods.nnx.values import (
@@ -50,10 +50,11 @@ NOWHERE: frozenset[int] = frozenset()
 # Functions that are not the project's and hand on what they get, or take it out of what they get, by last name.
 _HANDING_ON = frozenset(
     {
-        "Dict", "List", "Sequential", "asdict", "astuple", "cast", "chain", "clone", "copy", "cycle", "data",
-        "deepcopy", "defaultdict", "deque", "dict", "enumerate", "frozenset", "get", "getattr", "graphdef", "islice",
-        "items", "iter", "list", "merge", "next", "pop", "popitem", "product", "replace", "reversed", "set", "setattr",
-        "setdefault", "sorted", "split", "tuple", "union", "values", "vars", "zip",
+        "Dict", "List", "Sequential", "_asdict", "_make", "_replace", "asdict", "astuple", "cast", "chain", "clone",
+        "copy", "cycle", "data", "deepcopy", "defaultdict", "deque", "dict", "enumerate", "frozenset", "get",
+        "getattr", "graphdef", "islice", "items", "iter", "list", "merge", "next", "pop", "popitem", "product",
+        "replace", "reversed", "set", "setattr", "setdefault", "sorted", "split", "tuple", "union", "values", "vars",
+        "zip",
     }
 )  # fmt: skip
 # Functions that give a function which calls the one that they get, by last name.
@@ -67,6 +68,9 @@ MANY_PLACES = 8  # at how many places of a tuple something is told apart
 _MANY = 16  # functions in one field or container that are no longer told apart
 _IMPORTS = 8  # through how many modules a name is followed to its definition
 _NO_WAYS: list[int] = []  # of nodes that nothing leads out of, for all of them; never changed
+# Functions that make classes of records, and classes whose fields are the keywords that they are made with.
+_RECORDS = frozenset({"NamedTuple", "make_dataclass", "namedtuple"})
+_NAMESPACES = frozenset({"Namespace", "SimpleNamespace"})
 _RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "while_loop"})
 
 
@@ -93,6 +97,8 @@ class Graph:
         self._fields: set[int] = set()
         self._parts: list[tuple[Value, int]] = []
         self._decorated: list[Call] = []
+        self._records: list[Call] = []  # what makes classes of records
+        self._remade: list[Call] = []  # records made of containers: ``Record._make(values)``
         self._joined: set[tuple[Call, FunctionFacts | ClassFacts]] = set()
         self._callers: list[list[int]] | None = None
         self._reached: dict[int, tuple[FunctionFacts | ClassFacts, ...]] = {}
@@ -245,6 +251,9 @@ class Graph:
             for called in module.calls:
                 self._call(called.value, called.scope)
         self._settle()
+        for maker in self._records:
+            self._fill_records(maker)
+        self._settle()
         self._built = True
 
     def _class(self, cls: ClassFacts) -> None:
@@ -323,6 +332,14 @@ class Graph:
             self._hand_on(call, word, result)
         if word in _RUNNING:
             self._run(call, word, result)
+        if word in _RECORDS and len(call.args) + len(call.keywords) > 1:
+            self._records.append(call)
+        elif word in _NAMESPACES:
+            for name, argument in call.keywords:
+                if name is not None:
+                    self.flow(argument, self.field(name))
+        elif word == "_make":
+            self._remade.append(call)
 
     def _known_by_name(self, call: Call, scope: Scope | None, word: str) -> bool:
         """Connect a call with what its name means; say whether it can mean nothing else."""
@@ -400,7 +417,7 @@ class Graph:
             self._hand(argument, result)
         for name, argument in call.keywords:
             self._hand(argument, result)
-            if word == "replace" and name is not None:
+            if word in REPLACING and name is not None:
                 self.flow(argument, self.field(name))
         if word in {"getattr", "setattr"} and len(call.args) > 1:
             key = call.args[1]
@@ -498,7 +515,7 @@ class Graph:
                 self.flow(argument, self.field(name))
             else:
                 self._to_fields(argument, family)
-        if any(last_name(base) == "NamedTuple" for parent in family for base in parent.bases):
+        if any(_named_tuple(base) for parent in family for base in parent.bases):
             for argument in call.given:
                 self._put(argument, result, None)  # its fields are elements, too
         names = list(dict.fromkeys(name for parent in reversed(family) for name in parent.fields))
@@ -509,6 +526,31 @@ class Graph:
                 self.flow(argument, self.field(names[index]))
         if any("__call__" in parent.methods for parent in family):
             self.defined.setdefault(result, []).append(cls)
+
+    def _fill_records(self, maker: Call) -> None:
+        """Let what the records of a class that is made by a call are made of flow into their fields."""
+        names = _field_names(maker)
+        for node in self.reached([self._new(maker)]):
+            for call in self.sites.get(node, ()):
+                result = self._new(call)
+                for index, argument in enumerate(call.args):
+                    self._put(argument, result, index if not call.starred else None)  # fields are elements, too
+                    if isinstance(argument, Star):
+                        for name in names:
+                            self._hand(argument, self.field(name))
+                    elif index < len(names):
+                        self.flow(argument, self.field(names[index]))
+                for keyword, argument in call.keywords:
+                    if keyword is not None:
+                        self._put(argument, result, None)
+                        self.flow(argument, self.field(keyword))
+                    else:
+                        for name in names:
+                            self._hand(argument, self.field(name))
+        for call in self._remade:
+            for argument in call.args:
+                for name in names:
+                    self._hand(argument, self.field(name))
 
     def _to_fields(self, argument: Value, family: tuple[ClassFacts, ...]) -> None:
         for parent in family:
@@ -686,6 +728,27 @@ def _of_class(callee: Value) -> bool:
     base = stripped(callee.base) if isinstance(callee, Attr) else None
     name = base.name if isinstance(base, Attr | Free) else ""
     return name.lstrip("_")[:1].isupper() or name == "cls"
+
+
+def _field_names(maker: Call) -> list[str]:
+    """Return the names of the fields in ``namedtuple("Pair", "a b")`` and the like; nothing if they are not written."""
+    given = maker.argument(1, "field_names") or maker.argument(1, "fields")
+    if isinstance(given, Free):
+        bound = given.scope.bindings.get(given.name, ())
+        given = bound[0] if len(bound) == 1 else None
+    if isinstance(given, Const) and isinstance(given.value, str):
+        return given.value.replace(",", " ").split()
+    names: list[str] = []
+    for item in given.items if isinstance(given, Sequence) else ():
+        first = item.items[0] if isinstance(item, Sequence) and item.items else item
+        if isinstance(first, Const) and isinstance(first.value, str):
+            names.append(first.value)
+    return names
+
+
+def _named_tuple(base: Value) -> bool:
+    """Say whether a class that derives from something is one of named tuples."""
+    return last_name(base.callee if isinstance(base, Call) else base) in {"NamedTuple", "namedtuple"}
 
 
 def _owner(scope: Scope | None) -> ClassFacts | None:

@@ -189,7 +189,13 @@ class _Places:
     def questions(self) -> Iterator[Finding]:
         """Yield ``hasattr(variable, "sharding")`` and ``getattr(variable, "sharding", ...)``."""
         for event in self.context.asked.calls():
-            if self._asks(event):
+            if not self._asks(event):
+                continue
+            key = event.node.args[1]
+            if isinstance(key, ast.Constant) and self.annotated.is_leaf(event.value.args[0], event.scope):
+                # up to 0.10 a leaf of a state had no attribute of its array
+                yield _finding(self.context, event.scope.module, key, event.scope, f"`{ast.unparse(event.node)}`")
+            else:
                 yield finding(
                     "NNX505",
                     event.scope,
@@ -255,6 +261,20 @@ metadata = layer.kernel.get_metadata()
 print(layer.kernel.sharding, metadata["sharding"])
 """
 
+_LEAVES = """\
+from flax import nnx
+
+for path, leaf in nnx.to_flat_state(nnx.state(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))):
+    print(path, getattr(leaf, "sharding", None))
+"""
+
+_ASKED = """\
+from flax import nnx
+
+layer = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+print(hasattr(layer.bias, "sharding"))
+"""
+
 _LEFT = """\
 import jax.numpy as jnp
 from flax import nnx
@@ -294,15 +314,8 @@ to any effect.
             _LAYER,
             _LAYER.replace(".sharding", ".sharding_names").replace('["sharding"]', '["sharding_names"]'),
         ),
-        Example(
-            before="""\
-from flax import nnx
-
-for path, leaf in nnx.to_flat_state(nnx.state(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))):
-    print(path, getattr(leaf, "sharding", None))
-""",
-            run=False,
-        ),
+        Example(_LEAVES, _LEAVES.replace('"sharding"', '"sharding_names"')),
+        Example(_ASKED, run=False),
         Example(_LEFT, _LEFT, targets=("0.11", "0.12")),
     ),
     check=check,

@@ -335,17 +335,20 @@ class Groups:
         self._use(self.origins.of(self.flow.here(event.base, event.scope)), event)
 
     def _collect_patterns(self) -> None:
-        """Note optimizers that are matched against patterns, which give them further names."""
+        """Note optimizers that are matched against patterns or are keys, which gives them further names."""
         for module in self.flow.project.modules:
             for node in module.source.of_type(ast.Match):
                 value = module.values.get(node.subject)
                 if value is not None and self.origins.may.may_be(value):
-                    scope = next(
-                        (f.scope for f in reversed(module.functions) if any(node is n for n in ast.walk(f.node))),
-                        module.scope,
-                    )
+                    scope = _around(module, node)
                     members = self.origins.contained(self.flow.here(value, scope))
                     self._use(members, Reason("it is matched against a pattern", scope, node))
+            for key in _keys(module):
+                value = module.values.get(key)
+                if value is not None and self.origins.may.may_be(value):
+                    scope = _around(module, key)
+                    members = self.origins.of(self.flow.here(value, scope))
+                    self._use(members, Reason("it is the key of a dict, which gives it again", scope, key))
 
     # -- uses that need the model inside ------------------------------------------------------------
 
@@ -528,6 +531,23 @@ class Groups:
             before = self.origins.contained(self.flow.here(container, scope))
             words = "it is put into a container that the function is given"
             self._use({*made, *before}, Reason(words, scope, node, open_end=True))
+
+
+def _keys(module: ModuleFacts) -> Iterator[ast.expr]:
+    """Yield what objects are kept under in dicts."""
+    for display in module.source.of_type(ast.Dict):
+        yield from (key for key in display.keys if key is not None and not isinstance(key, ast.Constant))
+    for made in module.source.of_type(ast.DictComp):
+        yield made.key
+    for store in module.item_stores:
+        if not isinstance(store.node.slice, ast.Constant):
+            yield store.node.slice
+
+
+def _around(module: ModuleFacts, node: ast.AST) -> Scope:
+    """Return the scope that a node stands in."""
+    inner = (f.scope for f in reversed(module.functions) if any(node is n for n in ast.walk(f.node)))
+    return next(inner, module.scope)
 
 
 def _name_of_class(constructor: Constructor) -> object:

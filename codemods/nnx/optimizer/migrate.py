@@ -103,7 +103,8 @@ def migrate(context: Context) -> Iterator[Finding]:
             yield from _reads_from_outside(group)
     for update, name in names.items():
         yield from _apart(flow, groups, update, name, taken)
-    for update in doubtful:
+    forms = {taken.get(group, "left") for group in groups if group.constructors or group.subclasses}
+    for update in doubtful if forms != {"compatible"} else ():  # right as it is, whichever of the two it is of
         yield _unseen(flow, update.event, offer=False)
 
 

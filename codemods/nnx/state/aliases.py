@@ -128,6 +128,8 @@ def _follow(summaries: Summaries, relevance: Relevance, todo: list[Part]) -> Non
             names |= relevance.named(inner.owner)
             if inner.binding == "instance":
                 classes[inner.owner] = None
+            if inner.name in _MADE:
+                todo += relevance.choosing(inner.owner)
         if isinstance(inner.node, ast.Lambda):
             todo.append(around[0] if around else inner.scope.module)  # which gives it a name, or hands it on
         todo += relevance.users(names)
@@ -137,6 +139,9 @@ def _follow(summaries: Summaries, relevance: Relevance, todo: list[Part]) -> Non
             _run_module(summaries, one, [m for m in _imports(summaries, one) if m in relevance.sharing])
     for cls in classes:
         _live(summaries, cls)
+
+
+_MADE = frozenset({"__init__", "__post_init__", "setup"})  # methods that run when an instance is made
 
 
 def _around(function: FunctionFacts) -> Iterator[FunctionFacts]:

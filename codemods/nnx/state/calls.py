@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Callee
-from codemods.nnx.frames import Bound, Frame, Indexed, Round
+from codemods.nnx.frames import Bound, Frame, Round
 from codemods.nnx.identity_tests import identified
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.state.copies import applies
 from codemods.nnx.state.events import HANDED, Invoke, Log
 from codemods.nnx.state.heap import ANY, KEYWORD, Share, Thing
+from codemods.nnx.state.registries import classes_in, table_of
 from codemods.nnx.state.relevance import of_train_state
 from codemods.nnx.state.replay import Replay
-from codemods.nnx.values import Attr, Call, Choice, Class, Const, Function, Param, Ref, Sequence
+from codemods.nnx.values import Call, Choice, Class, Const, Function, Param, Ref, Sequence
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -120,9 +120,11 @@ class Calls:
 
     def _classes(self, callee: Bound) -> list[ClassFacts]:
         """Return the classes of the project that an argument or the variable of a loop may be, if it is no other."""
-        table = self._table(callee)
+        table = table_of(self.run.context, callee)
         if table is not None:
-            return self._listed(callee, table)
+            listed = classes_in(self.run.summaries, callee, table)
+            if listed or not isinstance(callee.value, Round):
+                return listed
         if not isinstance(callee.value, Param | Round | Choice):
             return []
         own = callee.value
@@ -130,36 +132,6 @@ class Calls:
         others = (found or set()) - {callee}
         classes = [source.value.facts for source in others if isinstance(source.value, Class)]
         return classes if len(classes) == len(others) <= _WAYS else []
-
-    def _table(self, callee: Bound) -> Bound | None:
-        """Return the container that a callee is taken out of, by an index or by ``get``."""
-        value, flow = callee.value, self.run.flow
-        if isinstance(value, Indexed):
-            return flow.with_value(callee, value.base)
-        if not isinstance(value, Call) or not value.args:
-            return None
-        method = flow.follow(callee, value.callee)
-        if not isinstance(method.value, Attr) or method.value.name != "get":
-            return None
-        table = flow.with_value(method, method.value.base)
-        return table if flow.containers.is_mapping(table) else None
-
-    def _listed(self, callee: Bound, table: Bound) -> list[ClassFacts]:
-        """Return the classes that an element of a container may be, as in a table of models by name.
-
-        Those that a decorator puts there are the ones that it decorates.
-        """
-        run, found = self.run, dict[ClassFacts, None]()
-        sources = run.context.sources.originals(callee)
-        if set(sources) <= {callee}:  # nothing is known of the key
-            elements = run.flow.containers.elements(table)
-            sources = OrderedSet(one for element in elements for one in run.context.sources.originals(element))
-        for source in sources:
-            if isinstance(source.value, Class):
-                found[source.value.facts] = None
-            elif isinstance(source.value, Param):
-                found |= dict.fromkeys(run.summaries.decorated(source.value.function))
-        return [*found] if len(found) <= _WAYS else []
 
     def _left_to_heirs(self, method: FunctionFacts) -> bool:
         return method.owner is not None and self.run.summaries.left_to_heirs(method.owner, method)
@@ -461,6 +433,8 @@ class Calls:
         if function.binding == "instance" and names:
             if receiver:
                 args = [receiver, *args]
+            elif names[0] in (captured or {}):  # a method that was handed on with its object
+                names = names[1:]
         elif function.binding == "class":
             names = names[1:]
         given = {name: things for name, things in (captured or {}).items() if name in function.params}

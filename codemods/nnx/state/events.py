@@ -249,7 +249,7 @@ def visible(summary: Summary, events: list[Event]) -> None:
     if shares:
         _visible(shares, kept, mine, changed)
         left = [share for share in shares if id(share) not in kept]
-        called = [s for s in left if overlap(asked, s.first) or not merged.isdisjoint(s.second)]
+        called = [s for s in left if overlap(asked, s.first) or not merged.isdisjoint(s.second) or _around(every, s)]
         summary.sharing = bool(kept or called)  # only the caller knows what is called, and whether that changes it
         kept |= {id(share) for share in called}
         _visible(shares, kept, mine | asked, changed | asked)
@@ -259,6 +259,33 @@ def visible(summary: Summary, events: list[Event]) -> None:
         if id(share) in kept:
             mine |= share.first | share.second
     summary.events = _kept(events, mine, above(mine), kept, puts)
+
+
+def _around(events: list[Event], share: Share) -> bool:
+    """Say whether a share is made before, and read behind, a call of a function that only the caller knows.
+
+    That may change anything that the caller has.
+    """
+    if not any(thing.given for thing in above(share.first)):
+        return False
+    made = called = False
+    for event in events:
+        if isinstance(event, Shared):
+            made |= event.share is share
+        elif isinstance(event, Invoke) and not called:
+            called = made and event.method == "__call__" and any(t.given and t.unknown for t in event.receiver)
+        elif called and overlap(_seen(event), share.second):
+            return True
+    return False
+
+
+def _seen(event: Event) -> set[Thing]:
+    """Return the objects that are looked at, or handed on."""
+    if isinstance(event, Mutate):
+        return event.given
+    if isinstance(event, Invoke):
+        return set[Thing]().union(*event.args, *event.keywords.values())
+    return event.one | event.two if isinstance(event, Told) else event.things if isinstance(event, Read) else set()
 
 
 def _visible(shares: list[Share], kept: set[int], mine: set[Thing], changed: set[Thing]) -> None:

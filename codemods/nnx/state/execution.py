@@ -61,6 +61,7 @@ class Execution:
         self.names: dict[tuple[Scope, str], set[Thing]] = {}
         self.returned: frozenset[Change] = frozenset()
         self._noted: set[tuple[Thing, ...]] = set()  # reads since the last change
+        self._methods: dict[tuple[Thing, FunctionFacts], Thing] = {}
         self._copies: dict[tuple[Thing, ast.AST], list[Thing]] = {}
         self.statements = Statements(self)
         self.expressions = Expressions(self)
@@ -224,7 +225,10 @@ class Execution:
         if thing.cls is not None and attribute:
             method = self.flow.classes.method(thing.cls, name)
             if method is not None:
-                found = self.calls.enter(method.node, method, [], {}, {thing}) if method.is_property else set()
+                if method.is_property:
+                    found = self.calls.enter(method.node, method, [], {}, {thing})
+                else:
+                    found = self._method(thing, method)
                 if method.is_cached:
                     self.put({thing}, name, found)
                 return found
@@ -240,6 +244,16 @@ class Execution:
         if thing.given:
             self.log.append(Taken(part))
         return {part}
+
+    def _method(self, thing: Thing, method: FunctionFacts) -> set[Thing]:
+        """Return a method as a value, which holds its object."""
+        first = next(iter(method.params), None)
+        if first is None or method.binding != "instance" or method.decorators:
+            return set()
+        key = thing, method
+        if key not in self._methods:
+            self._methods[key] = Thing(function=method, fields={first: {thing}})
+        return {self._methods[key]}
 
     def put(self, base: set[Thing], key: str, things: set[Thing]) -> None:
         """Set a field; it is replaced only where it is sure which object's it is and that it happens."""

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.state.copies import applies
-from codemods.nnx.values import Attr, Call, Class, Ref, Value
+from codemods.nnx.values import Attr, Call, Choice, Class, Each, Item, Loop, Ref, Value
 
 SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
 #: Those of them that take an object alone, so that code may hand them on: ``map(nnx.state, models)``.
@@ -45,6 +46,7 @@ class Relevance:
         self._derived: dict[str, set[str]] | None = None
         self._tables: set[str] | None = None
         self._decorated: dict[str, set[str]] | None = None
+        self._choosing: dict[Part, None] | None = None
         if fields:
             self.sharing |= self.users(fields)
 
@@ -75,8 +77,25 @@ class Relevance:
         word = function.name.encode()
         return [m for m in self.context.project.modules if m is function.scope.module or word in m.source.data]
 
+    def choosing(self, cls: ClassFacts) -> list[Part]:
+        """Return the functions and modules that may make instances of a class without its name, as from a table."""
+        names = self.named(cls)
+        project = self.context.project
+        known = any(self._in_table(name) for name in names)
+        known = known or any(c.decorators and c.name in names for c in project.classes())
+        if not known and not any(_FILLED.search(module.source.data) for module in project.modules):
+            return []
+        if self._choosing is None:
+            self._choosing = dict.fromkeys(
+                part(event) for module in project.modules for event in module.calls if _chosen(event.value.callee)
+            )
+        return [*self._choosing]
+
     def _listed(self, function: FunctionFacts) -> bool:
-        """Say whether a list or dictionary of the project has a function's name among its elements."""
+        return self._in_table(function.name)
+
+    def _in_table(self, name: str) -> bool:
+        """Say whether a list or dictionary of the project has a name among its elements."""
         if self._tables is None:
             self._tables = set()
             for module in self.context.project.modules:
@@ -85,7 +104,7 @@ class Relevance:
                         self._tables |= {short(value) for value in node.values}
                     elif isinstance(node, ast.List | ast.Tuple | ast.Set):
                         self._tables |= {short(value) for value in node.elts}
-        return function.name in self._tables
+        return name in self._tables
 
     def named(self, cls: ClassFacts) -> set[str]:
         """Return the names of a class and of those that derive from it."""
@@ -110,6 +129,14 @@ class Relevance:
                     decorator = short(node.func if isinstance(node, ast.Call) else node)
                     self._decorated.setdefault(decorator, set()).add(function.name)
         return self._decorated.get(name, set())
+
+
+_FILLED = pattern(rb"__init_subclass__|__subclasses__|\][ \t]*=[ \t]*[A-Z]")  # tables that code fills with classes
+
+
+def _chosen(callee: Value) -> bool:
+    """Say whether what is called is taken out of a container, or given by a call."""
+    return isinstance(callee, Item | Indexed | Each | Round | Call | Choice | Loop)
 
 
 def applied(context: Context, event: CallEvent) -> bool:

@@ -33,6 +33,8 @@ class Arrays:
         self.flow = flow
         self.kinds = kinds
         self._held: dict[tuple[Bound, frozenset[Frame]], bool] = {}
+        self._attributes: set[Bound] = set()  # those that are taken to be arrays meanwhile
+        self._leaned = 0  # how often an answer stood on that
         self._asked: list[tuple[Bound, frozenset[Frame]]] = []  # those taken to hold one, in the order of asking
 
     def is_array(self, bound: Bound, depth: int = 0) -> bool:
@@ -52,10 +54,29 @@ class Arrays:
             return self._operation(found, value.node, depth)
         if isinstance(value, Attr):
             base = self.flow.with_value(found, value.base)
-            return value.name in _ATTRIBUTES and self.is_array(base, depth + 1)
+            if value.name in _ATTRIBUTES and self.is_array(base, depth + 1):
+                return True
+            return self._attribute(found, depth)
         if isinstance(value, Item | Indexed):
             return self.is_array(self.flow.with_value(found, value.base), depth + 1)
         return isinstance(value, Call) and self._call(found, value, depth)
+
+    def _attribute(self, found: Bound, depth: int) -> bool:
+        """Say whether an attribute is an array wherever it is assigned, also ``self.total = self.total + x``."""
+        if found in self._attributes:  # it is what it was
+            self._leaned += 1
+            return True
+        self._attributes.add(found)
+        try:
+            own = False  # whether one does not stand on what it was before
+            for source in self.kinds.sources.of(found) - {found}:
+                leaned = self._leaned
+                if not self.is_array(source, depth + 1):
+                    return False
+                own |= leaned == self._leaned
+            return own
+        finally:
+            self._attributes.discard(found)
 
     def _maybe_other(self, bound: Bound) -> bool:
         """Say whether the value is read from a Variable, whose content only its constructor tells."""

@@ -234,7 +234,11 @@ class Attributes:
             if names is not None and event.node.attr not in names:
                 continue
             for cls in self.owners(event.base, event.scope):
-                attribute = found.get((self._root(cls, event.node.attr), event.node.attr))
+                place = self._root(cls, event.node.attr), event.node.attr
+                field_of = self.flow.classes.dataclass_fields(cls) if place not in found and self.is_owner(cls) else ()
+                if event.node.attr in field_of:
+                    found[place] = Attribute(*place)  # a field that nothing assigns
+                attribute = found.get(place)
                 if attribute is not None:
                     attribute.stores.append(Store(event, added, True, self._method(event)))
         for cls, store in by_name:

@@ -14,11 +14,12 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.v012.attributes import Attributes
-from codemods.nnx.values import Call, Class, Comprehension, Const, Mapping, Ref, Sequence
+from codemods.nnx.v012.attributes import Attribute, Attributes, Store
+from codemods.nnx.values import Call, Class, Comprehension, Const, Each, Mapping, Ref, Sequence
 
 _DECORATORS = frozenset({"dataclasses.dataclass", "flax.nnx.dataclass"})
 _CONTAINERS = frozenset({"list", "dict", "tuple", "set", "List", "Dict", "Tuple", "Sequence", "Mapping", "Iterable"})
+_FACTORIES = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "collections.OrderedDict"})
 _SAID = ("Data[", "Static[", "ClassVar", "InitVar")
 _DATA = frozenset({Objects.MODULE, Objects.VARIABLE, Objects.RNGS, Objects.METRIC, Objects.OPTIMIZER})
 _ARRAYS = frozenset({"jax.Array", "jax.numpy.ndarray", "numpy.ndarray"})
@@ -68,6 +69,72 @@ def _field(context: Context, cls: ClassFacts, statement: ast.AnnAssign, name: st
         if _assigned(context, cls, name):
             message = f"the field `{name}` is None at first: putting data there later is an error since Flax 0.12"
             yield finding("NNX620", cls.scope, statement, message, help, _fix(context, cls, statement))
+            return
+    if _begun(context, cls, statement):
+        stores = _filled(context, cls, name)
+        if any(_puts_data(context, store) for store in stores):
+            if _is_none(statement.value):
+                message = f"the field `{name}` is None at first: putting data there later is an error since Flax 0.12"
+            else:
+                message = f"the field `{name}` is filled with modules or arrays later, which Flax 0.12 leaves out"
+            yield finding("NNX620", cls.scope, statement, message, help, _fix(context, cls, statement))
+
+
+def _begun(context: Context, cls: ClassFacts, statement: ast.AnnAssign) -> bool:
+    """Say whether a field is None by default, or a container that a factory makes."""
+    if _is_none(statement.value):
+        return True
+    flow, made = context.flow, statement.value and cls.scope.module.values.get(statement.value)
+    if not isinstance(made, Call) or flow.calls.callee_name(flow.here(made, cls.scope)) != "dataclasses.field":
+        return False
+    factory, plain = made.keyword("default_factory"), made.keyword("default")
+    if factory is None:
+        return isinstance(plain, Const) and plain.value is None
+    found = flow.resolve(flow.here(factory, cls.scope))
+    if isinstance(found.value, Ref):
+        return found.value.name in _FACTORIES
+    results = [
+        flow.resolve(flow.here(r, c.function.scope)) for c in flow.calls.callables(found) for r in c.function.returns
+    ]
+    return bool(results) and all(isinstance(one.value, Sequence | Mapping) for one in results)
+
+
+def _filled_fields(context: Context) -> dict[str, list[Attribute]]:
+    """Return what is stored in the fields of module dataclasses that are None or an empty container at first."""
+    names = {
+        statement.target.id
+        for cls in context.project.classes()
+        if any(isinstance(s, ast.AnnAssign) for s in cls.node.body) and _is_module_dataclass(context, cls)
+        for statement in cls.node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        if _begun(context, cls, statement)
+    }
+    found: dict[str, list[Attribute]] = {}
+    for attribute in context.shared(Attributes).named(names) if names else ():
+        found.setdefault(attribute.name, []).append(attribute)
+    return found
+
+
+def _filled(context: Context, cls: ClassFacts, name: str) -> list[Store]:
+    """Return where a field of a class, or of those around it, is stored or its container is filled."""
+    mro = context.flow.classes.mro
+    return [
+        store
+        for attribute in context.shared(_filled_fields).get(name, ())
+        if cls in mro(attribute.owner)[0] or attribute.owner in mro(cls)[0]
+        for store in (*attribute.stores, *attribute.named)
+    ]
+
+
+def _puts_data(context: Context, store: Store) -> bool:
+    """Say whether a store puts data, or a container of it; of several that are put at once each counts."""
+    attributes, scope = context.shared(Attributes), store.event.scope
+    if attributes.is_marked(store):
+        return False
+    if attributes.gives_data(store.value, scope):
+        return True
+    value = store.value
+    return isinstance(value, Each) and attributes.yields_data(context.flow.here(value.base, scope))
 
 
 def _marked(context: Context, cls: ClassFacts, statement: ast.AnnAssign) -> bool:

@@ -16,7 +16,7 @@ from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.source import Source
-from codemods.nnx.values import Call, Changed, Const, Item, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Sequence, Unknown, Value
 
 
 class Assignment(NamedTuple):
@@ -53,10 +53,14 @@ def check_whole(context: Context) -> Iterator[Finding]:
             continue
         for found in _assignments(context, module):
             whole = isinstance(found.target.slice, ast.Constant) and found.target.slice.value is ...
-            if not whole or not _number(found.node.value):
+            if not whole:
+                continue
+            number = _number(found.node.value) or _is_number(context, found)
+            axes = (number or _is_scalar(context, found)) and _has_axes(context, found.variable)
+            if not number and not axes:  # of an array without axes the shape stays
                 continue
             source = module.source
-            index = ":" if _has_axes(context, found.variable) else "()"  # which every array has
+            index = ":" if axes else "()"  # which every array has
             yield finding(
                 "NNX417",
                 found.scope,
@@ -71,6 +75,49 @@ def _number(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return _number(node.operand)
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def _given(context: Context, found: Assignment) -> Bound | None:
+    value = found.scope.module.values.get(found.node.value)
+    return context.flow.resolve(context.flow.here(value, found.scope)) if value is not None else None
+
+
+def _is_number(context: Context, found: Assignment) -> bool:
+    """Say whether a variable that is a number is assigned, or what ``float`` and ``int`` give."""
+    given = _given(context, found)
+    if given is None:
+        return False
+    if isinstance(given.value, Const):
+        return isinstance(given.value.value, int | float)
+    return context.flow.calls.callee_name(given) in {"builtins.float", "builtins.int"}
+
+
+def _is_scalar(context: Context, found: Assignment) -> bool:
+    """Say whether an array without axes is assigned: ``jnp.float32(1)``, ``jnp.array(0)``, ``x.mean()``."""
+    given = _given(context, found)
+    call = given.value if given is not None else None
+    if given is None or not isinstance(call, Call):
+        return False
+    name = context.flow.calls.callee_name(given)
+    home, _, last = name.rpartition(".")
+    if home in {"jax.numpy", "numpy"}:
+        if last in _TYPES:
+            first = context.flow.follow(given, call.args[0]).value if len(call.args) == 1 else None
+            return isinstance(first, Const)
+        if last in {"zeros", "ones", "full", "empty"} and call.args:
+            shape = context.flow.follow(given, call.args[0]).value
+            return isinstance(shape, Sequence) and not shape.items
+        return last in _REDUCING and len(call.args) == 1 and not call.keywords and not call.starred
+    callee = context.flow.follow(given, call.callee)
+    if not isinstance(callee.value, Attr) or callee.value.name not in _REDUCING or call.given:
+        return False
+    return context.kinds.only(Bound(callee.value.base, callee.frame)) is Objects.ARRAY
+
+
+_TYPES = frozenset(
+    ["array", "asarray", "bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8"]
+)
+_REDUCING = frozenset({"max", "mean", "min", "prod", "std", "sum", "var"})
 
 
 def _has_axes(context: Context, variable: Bound) -> bool:

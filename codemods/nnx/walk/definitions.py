@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import ast
 
-from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
-from codemods.nnx.nodes import every
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.nodes import every, last_word
 from codemods.nnx.values import Attr, Call, Class, Function, ModuleRef, Param, Unknown, Value
 from codemods.nnx.walk.stores import Stores
+
+_GRADIENTS = frozenset(name.rpartition(".")[2] for name in GRADIENTS)
+
+
+def _field_names(call: ast.Call) -> list[str]:
+    """Return the names of the fields that are written in ``namedtuple("Pair", "one two")``."""
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    given = call.args[1] if len(call.args) > 1 else keywords.get("field_names")
+    if isinstance(given, ast.Constant) and isinstance(given.value, str):
+        return given.value.replace(",", " ").split()
+    written = given.elts if isinstance(given, ast.List | ast.Tuple) else []
+    names = [item.value for item in written if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    return names if len(names) == len(written) else []
 
 
 class Definitions(Stores):
@@ -64,8 +78,34 @@ class Definitions(Stores):
             facts.is_property = True
             facts.is_cached = name == "cached_property"
             return value
+        gradient = self.gradient(node, decorator, value, facts)
+        if gradient is not None:
+            return gradient
         call = ast.copy_location(ast.Call(func=node, args=[], keywords=[]), node)
         return Call(call, decorator, (value,), ())
+
+    def gradient(self, node: ast.expr, decorator: Value, value: Value, facts: FunctionFacts) -> Value | None:
+        """Return the call that a decorator which differentiates a function stands for, ``f = grad(f)``; else None.
+
+        To the rules it is a call like others: losses are as often decorated as they are given to ``grad``.
+        """
+        options: list[ast.keyword] = []
+        keywords: tuple[tuple[str | None, Value], ...] = ()
+        if isinstance(node, ast.Call) and isinstance(decorator, Call):
+            options, keywords = node.keywords, decorator.keywords
+            if not node.args:  # @nnx.grad(has_aux=True)
+                node, decorator = node.func, decorator.callee
+            elif last_word(node.func) == "partial" and len(node.args) == 1:
+                node, decorator = node.args[0], decorator.args[0]
+        if last_word(node) not in _GRADIENTS or any(name is None for name, _ in keywords):
+            return None
+        given = ast.copy_location(ast.Name(facts.name, ast.Load()), node)
+        call = ast.copy_location(ast.Call(func=node, args=[given], keywords=options), node)
+        self.facts.values[given] = value
+        made = self.facts.values[call] = Call(call, decorator, (value,), keywords)
+        assert self.statement is not None
+        self.facts.calls.append(CallEvent(made, self.scope, self.snapshot(), self.statement, self.loops, used=True))
+        return made
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str) -> FunctionFacts:
         """Evaluate what belongs to the scope around a function and put its body off."""
@@ -134,6 +174,9 @@ class Definitions(Stores):
         scope = Scope(self.facts, node, self.scope)
         facts = ClassFacts(node, scope, node.name, bases, decorators)
         scope.owner = facts
+        for base in node.bases:
+            if isinstance(base, ast.Call) and last_word(base.func) == "namedtuple":
+                facts.fields.update(dict.fromkeys(_field_names(base), base))
         self.facts.classes.append(facts)
         outer, env, shared = self.scope, self.env, self.shared
         self.scope, self.env, self.shared = scope, {}, False
