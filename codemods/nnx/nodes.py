@@ -42,6 +42,19 @@ def every(root: ast.AST) -> list[ast.AST]:
     return found
 
 
+def is_decoration(call: ast.Call) -> bool:
+    """Say whether a call stands for what a decorator does to its function, so that the text has no such call."""
+    return (call.end_lineno, call.end_col_offset) == (call.func.end_lineno, call.func.end_col_offset)
+
+
+def applied_word(decorator: ast.expr) -> str:
+    """Return the last word of what a decorator applies, also one with options: ``@partial(jax.grad, argnums=1)``."""
+    if isinstance(decorator, ast.Call):
+        given = decorator.args[0] if decorator.args and last_word(decorator.func) == "partial" else decorator.func
+        return last_word(given)
+    return last_word(decorator)
+
+
 def last_word(node: ast.AST | None) -> str:
     """Return the last part of a name: ``f`` of ``f`` as of ``module.f``; empty if a node is no name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -24,6 +24,7 @@ class Kind(enum.Enum):
 #: The families of codes of the lint rules on mistakes; those on speed are NNX90, NNX91, NNX920 and NNX921.
 MISTAKES = (
     "NNX8",
+    *(f"NNX{n}" for n in range(514, 550)),
     *(f"NNX{n}" for n in (*range(55, 60), *range(63, 70))),
     *(f"NNX{n}" for n in range(703, 710)),
     *(f"NNX7{n}" for n in range(1, 10)),

@@ -45,13 +45,15 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _counted_by_hand(scope: Scope, loop: ast.For | ast.While, place: int, name: str) -> bool:
     """Say whether a variable is zero before a loop, and one more behind a place in each of its rounds."""
-    bound = [
-        n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-    ]
     counting = [
         one.target
         for one in loop.body[place + 1 :]
         if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add) and constant(one.value) == 1
+    ]
+    if not counting:
+        return False
+    bound = [
+        n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
     ]
     others = [n for n in bound if n not in counting]
     zero = [of_display(value) for value in scope.bindings.get(name, ())[:1]]

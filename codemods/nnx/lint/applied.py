@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
@@ -11,10 +12,13 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Attr, Call, Class, Param
+from codemods.nnx.may.may import Made
+from codemods.nnx.nodes import is_decoration, last_word
+from codemods.nnx.values import Attr, Call, Class, Function, Param, Value
 
 # what they make takes the arguments of the function itself
 _KEEPING = TRANSPARENT - {"functools.partial", "functools.partialmethod", "flax.nnx.cached_partial"} | GRADIENTS
+_KEEPING_WORDS = frozenset(name.rpartition(".")[2] for name in _KEEPING) | {"partial"}
 _DEPTH = 6  # transforms around transforms
 
 
@@ -32,6 +36,133 @@ def layers(context: Context, callee: Bound) -> Iterator[Bound]:
         if not callee.value.args or flow.calls.wrapper_name(callee, callee.value) not in _KEEPING:
             return
         callee = flow.with_value(callee, callee.value.args[0])
+
+
+class Handed(NamedTuple):
+    """What a call hands on to one application of a transform.
+
+    Attributes:
+        made: the application.
+        name: full name of the transform.
+        given: how many positional arguments reach it.
+        names: the arguments by name that reach it, with where they stand.
+        prepared: whether functools.partial gives some of them.
+    """
+
+    made: Bound
+    name: str
+    given: int
+    names: tuple[tuple[str, ast.expr], ...]
+    prepared: bool
+
+    def option(self, context: Context, name: str, position: int | None = None) -> Bound | None:
+        """Return an option of the transform, also one that ``functools.partial`` gives it.
+
+        Args:
+            context: the analysis.
+            name: its name.
+            position: where it may stand behind the function, from 0; None if it has a name only.
+        """
+        value, flow = self.made.value, context.flow
+        assert isinstance(value, Call)
+        found = value.keyword(name) if position is None else value.argument(position, name)
+        if found is not None:
+            return flow.follow(self.made, found)
+        callee = flow.follow(self.made, value.callee)
+        if isinstance(callee.value, Call):
+            found = callee.value.keyword(name)
+            return flow.follow(callee, found) if found is not None else None
+        return None
+
+
+def handed_on(context: Context, event: CallEvent, *, methods: bool = False) -> Iterator[Handed]:
+    """Yield the applications of transforms that a call runs, outermost first, with what arguments reach each.
+
+    Args:
+        context: the analysis.
+        event: the call.
+        methods: whether what a decorator made of a method counts, which gets the object as one more argument.
+    """
+    flow = context.flow
+    if event.value.starred:
+        return
+    count, prepared = len(event.node.args), False
+    names = tuple((k.arg, k.value) for k in event.node.keywords if k.arg is not None)
+    callee = flow.here(_compiled(event.value.callee), event.scope)
+    if isinstance(callee.value, Attr) and callee.value.name in context.shared(_of_classes):
+        return  # which an object's call may give the object as well
+    for _ in range(_DEPTH):
+        callee = flow.resolve(callee)
+        if isinstance(callee.value, Param):  # all callers give one
+            given = context.sources.originals(callee)
+            callee = next(iter(given)) if len(given) == 1 else callee
+        value = callee.value
+        if not isinstance(value, Call) or value.starred or any(key is None for key, _ in value.keywords):
+            return
+        if flow.calls.callee_name(callee) == "functools.partial":
+            first = value.args[0] if value.args else None
+            if first is None:
+                return
+            count, prepared = count + len(value.args) - 1, True
+            names = (*names, *((k.arg, k.value) for k in value.node.keywords if k.arg is not None))
+            callee = flow.with_value(callee, first)
+            continue
+        name = flow.calls.wrapper_name(callee, value)
+        if not name or not value.args:
+            return
+        maker = flow.follow(callee, value.callee).value
+        if isinstance(maker, Call) and (maker.starred or any(key is None for key, _ in maker.keywords)):
+            return
+        if not methods and _decorates(context, value):
+            return
+        yield Handed(callee, name, count, names, prepared)
+        if name not in _KEEPING:
+            return
+        callee = flow.with_value(callee, value.args[0])
+
+
+def _of_classes(context: Context) -> frozenset[str]:
+    """Return the names that the bodies of classes bind to what calls make."""
+    return frozenset(
+        name
+        for cls in context.project.classes()
+        for name, values in cls.scope.bindings.items()
+        if any(isinstance(value, Call) and value.node.args and not is_decoration(value.node) for value in values)
+    )
+
+
+def _compiled(callee: Value) -> Value:
+    """Return the compiled function whose ``lower`` or ``trace`` is called, with its arguments; others as they are."""
+    return callee.base if isinstance(callee, Attr) and callee.name in {"lower", "trace"} else callee
+
+
+def may_hand_on(made: Made, event: CallEvent) -> bool:
+    """Say whether :func:`handed_on` may find a transform, at little cost.
+
+    Args:
+        made: what the transforms make.
+        event: the call.
+    """
+    if event.value.starred:
+        return False
+    callee = _compiled(event.value.callee)
+    for _ in range(_DEPTH):
+        if made.may_be(callee):
+            return True
+        if not isinstance(callee, Call) or not callee.args or last_word(callee.node.func) not in _KEEPING_WORDS:
+            return False
+        callee = callee.args[0]
+    return False
+
+
+def _decorates(context: Context, value: Call) -> bool:
+    """Say whether a decorator applies a transform to a method."""
+    inner: Value = value.args[0]
+    for _ in range(_DEPTH):
+        if not isinstance(inner, Call) or not inner.args:
+            break
+        inner = inner.args[0]
+    return isinstance(inner, Function) and inner.facts.self_param is not None and is_decoration(value.node)
 
 
 def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
@@ -88,11 +219,18 @@ def skipped(root: Root) -> int:
 
 def arguments(event: CallEvent, root: Root) -> int | None:
     """Return how many positional arguments a call gives the traced function; None if that is not known."""
-    if event.value.starred:
+    if event.value.starred or _of_class_body(event, root):
         return None
     if root.transform.startswith("flax."):  # NNX puts arguments by name in their places first
         return len(event.node.args) + len(event.node.keywords) + _own(event, root)
     return len(event.node.args) + _own(event, root)
+
+
+def _of_class_body(event: CallEvent, root: Root) -> bool:
+    """Say whether a class binds what was made of a plain function, which an object's call gives the object as well."""
+    plain = root.function.binding == "static" or root.function.owner is None
+    bound = root.scope.owner is not None and root.scope.function is None and not root.decorator
+    return plain and bound and isinstance(event.node.func, ast.Attribute)
 
 
 def _own(event: CallEvent, root: Root) -> int:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
+from codemods.nnx.lint.applied import arguments, calls_of, handed_on, layers, may_hand_on, option, skipped
 from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import shape_of
@@ -17,10 +17,10 @@ from codemods.nnx.lint.mapped_statistics import batch_statistic
 from codemods.nnx.lint.mapped_trees import uneven
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.owners import left_to_heirs, owner_class, plain_module
-from codemods.nnx.lint.places import foreign, resolved, shown
+from codemods.nnx.lint.places import resolved, shown
 from codemods.nnx.lint.result_axes import result_axes
 from codemods.nnx.lint.stacked_sizes import stack_size
-from codemods.nnx.lint.syntax import constant, is_none, keyword
+from codemods.nnx.lint.syntax import constant, is_none
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Free, Mapping, Param, Sequence, Value
 
@@ -32,7 +32,15 @@ _SHARDING = frozenset({"jax.shard_map", "flax.nnx.shard_map", "jax.experimental.
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    yield from _of_unknown(context)
+    told: set[tuple[str, int]] = set()
+    for found in _of_known(context):
+        told.add((found.path, found.start))
+        yield found
+    yield from _of_unknown(context, told)
+
+
+def _of_known(context: Context) -> Iterator[Finding]:
+    """Yield the axes and specs of functions of the project that do not fit their arguments and results."""
     for root in context.traced.roots:
         if root.partial or _rebound(root):
             continue
@@ -120,28 +128,46 @@ def miscounted(context: Context) -> list[tuple[str, int]]:
     return [(found.path, found.start) for found in _check(context)]
 
 
-def _of_unknown(context: Context) -> Iterator[Finding]:
-    """Yield the calls of what ``vmap`` made of a function that is not known, with another number of arguments."""
-    known = {root.node for root in context.traced.roots}
-    for event, name in foreign(context, "vmap"):
-        axes = event.node.args[1] if len(event.node.args) > 1 else keyword(event.node, "in_axes")
-        if name != "jax.vmap" or event.node in known or not isinstance(axes, ast.Tuple) or event.value.starred:
+def _of_unknown(context: Context, told: set[tuple[str, int]]) -> Iterator[Finding]:
+    """Yield the calls, with another number of arguments, of what ``vmap`` made of a function that is not known, or of
+    which functools.partial makes another one."""
+    if not any(True for _ in context.bodies.named("vmap", "pmap", "partial")):
+        return
+    made = context.flow.may.made_by({"vmap", "pmap"})
+    compiled = context.flow.may.made_by({"vmap", "pmap", "jit"})
+    for event in context.asked.calls():
+        if not may_hand_on(compiled if event.node.keywords else made, event):
             continue
-        if not event.node.args or any(isinstance(one, ast.Starred) for one in axes.elts):
-            continue
-        for call in context.bodies.calls.get(event.scope, ()):
-            given = len(call.node.args)
-            if call.value.callee is not event.value or call.value.starred or given == len(axes.elts):
+        for handed in handed_on(context, event):
+            if handed.name not in {"jax.vmap", "jax.pmap"} or handed.given == 0 == len(handed.names):
                 continue
-            if not context.bodies.guarded(call.node, call.scope):
+            axes = handed.option(context, "in_axes", 1 if handed.name == "jax.vmap" else None)
+            count = _entries(axes) if axes is not None else None
+            if count is None or count == handed.given:
+                continue
+            if handed.name == "jax.pmap" and (not handed.names or handed.option(context, "static_broadcasted_argnums")):
+                continue  # it reads no axes of the arguments that are static
+            source = event.scope.module.source
+            place = (source.path, source.offset(event.node.lineno, event.node.col_offset))
+            if place not in told and not context.bodies.guarded(event.node, event.scope):
+                told.add(place)
                 yield finding(
                     RULE.code,
-                    call.scope,
-                    call.node,
-                    f"what is called is mapped with {len(axes.elts)} `in_axes`, and gets {given} positional "
-                    f"argument{_s(given)}",
+                    event.scope,
+                    event.node,
+                    f"what is called is mapped with {count} `in_axes`, and gets {handed.given} positional "
+                    f"argument{_s(handed.given)}" + ("; arguments by name are mapped over axis 0" * bool(handed.names)),
                     "give one entry for each positional argument",
                 )
+            break
+
+
+def _entries(axes: Bound) -> int | None:
+    """Return how many entries a tuple of axes has; None if that is not known."""
+    value = axes.value
+    if not isinstance(value, Sequence) or not isinstance(value.node, ast.Tuple | ast.List):
+        return None
+    return len(value.items) if not any(isinstance(one, ast.Starred) for one in value.node.elts) else None
 
 
 def _overridden(context: Context, root: Root, count: int) -> bool:

@@ -63,8 +63,8 @@ def _trained(context: Context) -> frozenset[Bound]:
     return frozenset(
         one
         for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True)
-        if name in _OPTIMIZERS and event.value.args
-        for one in context.sources.originals(context.flow.here(event.value.args[0], event.scope))
+        if name in _OPTIMIZERS and (model := event.value.argument(0, "model")) is not None
+        for one in context.sources.originals(context.flow.here(model, event.scope))
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import assignments, constant, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
@@ -44,6 +45,7 @@ def _reaches(context: Context, function: FunctionFacts, node: ast.AST, names: fr
     callers = [event for event in called if not _gradient(context, event, function)]
     if not roots and not callers:
         return True
+    callers = [event for event in callers if not in_test(event.scope)] or callers
     return any(_goes_on(context, event, places, depth + 1) for event in callers)
 
 
@@ -67,9 +69,16 @@ def _goes_on(context: Context, event: CallEvent, places: set[int], depth: int) -
                     read = frozenset(one.id for one in got if isinstance(one, ast.Name))
                     return bool(read) and _reaches(context, outer, event.node, read, depth)
     if min(places) > 0 and direct and _given(context, outer) == [event.node]:  # a function around the loss
-        if any(root.function is outer for root in context.traced.gradients):
+        if any(root.function is outer for root in context.traced.gradients) or _only_handed_on(context, outer):
             return False
     return _reaches(context, outer, event.node, frozenset(), depth)
+
+
+def _only_handed_on(context: Context, function: FunctionFacts) -> bool:
+    """Say whether an inner function is called nowhere by its name, but given to one that differentiates it."""
+    if function.owner is not None or enclosing_function(function.scope.parent) is None:
+        return False
+    return not any(last_word(event.node.func) == function.name for event in context.flow.sites.callers(function))
 
 
 def _gradient(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
@@ -145,7 +154,7 @@ def bindings_of(function: FunctionFacts) -> dict[str, list[ast.AST]]:
     """
     found: dict[str, list[ast.AST]] = {}
     for node in ast.walk(function.node):
-        for target, value in _bound(node):
+        for target, value in _bound(node) if node is not function.node else ():  # a variable may have its own name
             for name in _owners(target):
                 found.setdefault(name, []).append(value)
     return found

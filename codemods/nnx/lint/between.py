@@ -10,9 +10,9 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import Path, constant, inside
+from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.lint.traced import Root, function_of
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.uncompiled import uncompiled
 
 Place = tuple[Scope, ast.stmt | ast.expr]
 _CALLERS = 3  # how many callers up a call is followed
@@ -151,17 +151,3 @@ def stands_between(
         if not same or once or any(call.lineno < node.lineno for call in together):
             return True
     return False
-
-
-def uncompiled(path: Path) -> bool:
-    """Say whether a place stands in a block that turns compilation off.
-
-    Args:
-        path: the blocks around it.
-    """
-    return any(
-        isinstance(one := item.context_expr, ast.Call) and last_word(one.func) == "disable_jit" and not one.args
-        for block, _ in path
-        if isinstance(block, ast.With)
-        for item in block.items
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
@@ -50,21 +50,14 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         seen: set[str] = set()
         names: list[ast.Name] = []
+        fields: list[ast.Attribute] = []
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 if _captured_field(context, function, node) or captured_model(context, function, node):
                     text = ast.unparse(node)
-                    if text in seen:
-                        continue
-                    seen.add(text)
-                    yield finding(
-                        RULE.code,
-                        function.scope,
-                        node,
-                        f"compiled code captures `{text}`: {shown(function)} may not change it, or goes on using its "
-                        "first values",
-                        f"pass `{text}` as an argument",
-                    )
+                    if text not in seen:
+                        seen.add(text)
+                        fields.append(node)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
                 if (
                     _captured(context, function, node)
@@ -73,10 +66,21 @@ def _check(context: Context) -> Iterator[Finding]:
                 ):
                     seen.add(node.id)
                     names.append(node)
+        if fields:
+            fields.sort(key=lambda field: (field.lineno, field.col_offset))
+            listed, several = _listed(fields), len(fields) > 1
+            yield finding(
+                RULE.code,
+                function.scope,
+                fields[0],
+                f"compiled code captures {listed}: {shown(function)} may not change {'them' if several else 'it'}, or "
+                f"goes on using {'their' if several else 'its'} first values",
+                f"pass {listed} as {'arguments' if several else 'an argument'}",
+                related=[(field, "captured here") for field in fields[1:]],
+            )
         if names:
             names.sort(key=lambda name: (name.lineno, name.col_offset))
-            texts = [f"`{name.id}`" for name in names]
-            listed = ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else texts[0]
+            listed = _listed(names)
             unused = _unused(context, function)
             message = f"compiled code captures {listed}: {shown(function)} "
             if unused:
@@ -88,6 +92,12 @@ def _check(context: Context) -> Iterator[Finding]:
                 help += _refused(context, function, names)
             related = [(name, "captured here") for name in names[1:]]
             yield finding(RULE.code, function.scope, names[0], message, help, related=related)
+
+
+def _listed(nodes: Sequence[ast.expr]) -> str:
+    """Return some variables and attributes as a text."""
+    texts = [f"`{ast.unparse(node)}`" for node in nodes]
+    return ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else texts[0]
 
 
 _FAR = 2  # how far an object is followed
@@ -239,8 +249,9 @@ def _changed(context: Context) -> Iterator[Bound]:
     """Yield the objects that optimizers are made for, that are updated, or whose Variables get new values."""
     flow = context.flow
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", "update", everywhere=True):
-        if name in _TRAINING and event.value.args:
-            yield flow.resolve(flow.here(event.value.args[0], event.scope))
+        model = event.value.argument(0, "model")
+        if name in _TRAINING and model is not None:
+            yield flow.resolve(flow.here(model, event.scope))
     for store in flow.fields.stores().get("value", ()):
         if isinstance(store.base, Attr):
             base: Value = store.base
@@ -388,7 +399,7 @@ def _only_now(context: Context, function: FunctionFacts, value: Free) -> bool:
 def _argument_alone(context: Context, function: FunctionFacts, value: Free) -> bool:
     """Say whether a captured object is an argument that nothing but the function reads, and that it does not change:
     it stays as it is in all rounds of a loop."""
-    scope, own = value.scope, set(ast.walk(function.node))
+    scope = value.scope
     if scope.function is None or value.name not in scope.function.params:
         return False
     if _refused(context, function, [ast.Name(value.name, ast.Load())]):
@@ -397,11 +408,20 @@ def _argument_alone(context: Context, function: FunctionFacts, value: Free) -> b
     calls = (one for one in context.bodies.calls.get(scope, ()) if last_word(one.node.func) == name)
     if not all(one.used for one in calls):
         return False  # it is called for what it changes
-    others = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n not in own]
+    known = context.shared(_known_names)
+    if scope not in known:
+        known[scope] = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name)]
+    own = {n for n in ast.walk(function.node) if isinstance(n, ast.Name)}
+    others = [n for n in known[scope] if n not in own]
     if any(n.id == value.name for n in others):
         return False
     read = (scope.module.values.get(n) for n in others)  # an optimizer may hold the model, and change it
     return not any(kinds_of(context, one, scope) & NNX_OBJECTS for one in read if one is not None)
+
+
+def _known_names(context: Context) -> dict[Scope, list[ast.Name]]:
+    """Return where the names in functions, and in those within, are kept: they are looked at for many of the latter."""
+    return {}
 
 
 def _later(context: Context, function: FunctionFacts, name: str, scope: Scope) -> bool:

@@ -29,7 +29,7 @@ def captured_model(context: Context, function: FunctionFacts, node: ast.Attribut
         return False
     if isinstance(base, Param):
         owner = function.owner if static_self(context, function, base) else None
-        trained = owner is not None and _trained(owner, node.attr)
+        trained = owner is not None and _trained(context, owner, node.attr)
     else:
         outer = base.scope.function
         owner = None if outer is None or outer in context.traced else outer.owner
@@ -85,13 +85,13 @@ def _between(context: Context, function: FunctionFacts, outer: FunctionFacts, ow
         if kept is not None and any(
             (isinstance(n, ast.Name) and n.id == function.name) or n is function.node for n in ast.walk(kept)
         ):
-            return not _made_in(kept) and _trained(owner, field)
+            return not _made_in(kept) and _trained(context, owner, field)
     for event in context.bodies.calls.get(scope, ()):
         if not isinstance(event.node.func, ast.Name) or event.node.func.id not in _names(function, scope, context):
             continue
         for loop in event.loops:
             if isinstance(loop, ast.For | ast.While) and not inside(function.node, loop):
-                if _trains(loop, owner, field, 0):
+                if _trains(context, loop, owner, field, 0):
                     return True
     return False
 
@@ -111,16 +111,22 @@ def _names(function: FunctionFacts, scope: Scope, context: Context) -> set[str]:
     return names
 
 
-def _trained(owner: ClassFacts, field: str) -> bool:
+def _trained(context: Context, owner: ClassFacts, field: str) -> bool:
     """Say whether a class updates a model of its own, or makes an optimizer for it."""
-    return any(_trains(method.node, owner, field, 2) for method in owner.methods.values())
+    return any(_trains(context, method.node, owner, field, 2) for method in owner.methods.values())
 
 
-def _trains(body: ast.AST, owner: ClassFacts, field: str, depth: int) -> bool:
+def _calls(context: Context) -> dict[ast.AST, list[ast.Call]]:
+    """Return where the calls in methods and loops are kept, which are looked at for every attribute of a class."""
+    return {}
+
+
+def _trains(context: Context, body: ast.AST, owner: ClassFacts, field: str, depth: int) -> bool:
     """Say whether a piece of code trains a model, itself or through a method of the same class."""
-    for node in every(body):
-        if not isinstance(node, ast.Call):
-            continue
+    known = context.shared(_calls)
+    if body not in known:
+        known[body] = [node for node in every(body) if isinstance(node, ast.Call)]
+    for node in known[body]:
         given = [*node.args, *(k.value for k in node.keywords)]
         model = any(isinstance(one, ast.Attribute) and one.attr == field for one in given)
         word = last_word(node.func)
@@ -129,7 +135,7 @@ def _trains(body: ast.AST, owner: ClassFacts, field: str, depth: int) -> bool:
         if model and any("opt" in last_word(one).lower() for one in given):
             return True
         method = owner.methods.get(word) if isinstance(node.func, ast.Attribute) else None
-        if method is not None and depth < 1 and _trains(method.node, owner, field, depth + 1):
+        if method is not None and depth < 1 and _trains(context, method.node, owner, field, depth + 1):
             return True
     return False
 

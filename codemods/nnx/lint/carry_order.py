@@ -67,12 +67,12 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"a cell gives its carry first and its output second, and `{text}` gets the output",
                     f"write {second}, {first} = ...",
                 )
-        elif isinstance(target, ast.Name) and target.id == text and len(statement.targets) == 1:
+        elif isinstance(target, ast.Name) and target.id == text and len(statement.targets) == 1 and event.loops:
             taken = any(
                 isinstance(n, ast.Subscript | ast.Assign) and isinstance(n.value, ast.Name) and n.value.id == text
                 for n in ast.walk(event.scope.node)
             )  # fmt: skip
-            if event.loops and not taken and _cell(context, event):
+            if not taken and _cell(context, event):
                 yield finding(
                     RULE.code,
                     event.scope,

@@ -191,12 +191,15 @@ from codemods.nnx.lint import (
     metric_arguments,
     minimum_image,
     missing_update,
+    mixed_keys,
     mode_in_traced,
     motion,
+    named_arguments,
     narrow_jit,
     narrow_numbers,
     nearest_forms,
     needless_nnx_jit,
+    neutral_start,
     never_better,
     never_reset,
     never_trained,
@@ -212,6 +215,7 @@ from codemods.nnx.lint import (
     norm_clip,
     norm_of_batch,
     not_associative,
+    not_numpy,
     nothing_given,
     number_for_type,
     numbered_names,
@@ -335,6 +339,7 @@ from codemods.nnx.lint import (
     torch_padding,
     traced_print,
     trained_constant,
+    training_iterate,
     transform_labels,
     tree_arithmetic,
     turned_score,
@@ -383,6 +388,7 @@ from codemods.nnx.lint import (
     worst_kept,
     wrong_kind,
     wrong_triangle,
+    zero_cotangent,
     zero_weights,
 )
 from codemods.nnx.lint.linen.rules import RULES as LINEN_RULES
@@ -445,6 +451,7 @@ RULES: tuple[Rule, ...] = tuple(
         nearest_forms, diffusion_forms, rotations, step_for_state, value_forms, same_order, worn_patience,
         weight_penalty, norm_of_batch, own_moments, next_values,
         outer_term, gradient_of_last, drawn_order, turned_twice, unpacked_trees, converted_children,
-        padded_rows, pooled_padding, class_past_end, lowest_first, earlier_first, layer_for_array,
+        padded_rows, pooled_padding, class_past_end, lowest_first, earlier_first, layer_for_array, named_arguments,
+        mixed_keys, zero_cotangent, neutral_start, not_numpy, training_iterate,
     )
 ) + LINEN_RULES  # fmt: skip

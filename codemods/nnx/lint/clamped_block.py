@@ -12,9 +12,10 @@ from codemods.nnx.lint.formula import at, binary, is_number, one_source, operand
 from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.sizes import sizes_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Sequence, Unknown
+from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Sequence, Star, Unknown
 
 _WHOLE = frozenset({"builtins.int", "jax.numpy.int32"})
 _UP = frozenset({"math.ceil", "numpy.ceil", "jax.numpy.ceil"})
@@ -100,9 +101,26 @@ def _steps_unevenly(context: Context, start: Bound, size: Bound, sliced: Bound, 
     arrays = origins(context, sliced)
     if len(arrays) != 1 or origins(context, whole) != arrays or not isinstance(step.value, Const):
         return False
-    shape = shape_of(context, next(iter(arrays)))
-    length, number = shape[axis] if axis < len(shape) else None, step.value.value
+    length, number = length_of(context, next(iter(arrays)), axis), step.value.value
     return length is not None and type(number) is int and number > 0 and length % number != 0
+
+
+def length_of(context: Context, array: Bound, axis: int) -> int | None:
+    """Return the length of an array along an axis; None if it is not known.
+
+    Args:
+        context: the analysis.
+        array: one of the places of :func:`origins`, which may be a list that is written.
+        axis: the axis, counted from 0.
+    """
+    value = array.value
+    if isinstance(value, Sequence):
+        if axis or any(isinstance(one, Star) for one in value.items):
+            return None
+        return len(value.items)
+    shape = shape_of(context, array) or sizes_of(context, array) or ()
+    size = shape[axis] if axis < len(shape) else None
+    return size if isinstance(size, int) else None
 
 
 def _placed(context: Context, event: CallEvent) -> bool:

@@ -9,9 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.applied import calls_of
-from codemods.nnx.lint.clamped_block import blocks, measured, origins, texts
+from codemods.nnx.lint.clamped_block import blocks, length_of, measured, origins, texts
 from codemods.nnx.lint.formula import at, binary, is_number, one_source, operand, same_number
-from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, in_test, position
@@ -39,6 +38,10 @@ def clamped_windows(context: Context) -> Iterator[tuple[CallEvent, bool]]:
             if is_number(context, size, 1):
                 continue
             starts = _starts(context, start, 0)
+            if starts is None or _number_of(context, starts[0], event.scope) is not None:
+                if sliced is not None and _past_end(context, start, size, sliced, axis, event.scope):
+                    yield event, True
+                    break
             if starts is None:
                 continue
             end, step, least = starts
@@ -158,9 +161,75 @@ def _left_over(context: Context, size: Bound, step: Bound, sliced: Bound, axis: 
     size_, step_ = (the_number(context, one.value, _home(one, scope)) for one in (size, step))
     if size_ != step_ or not isinstance(size_, int) or size_ < 1:
         return False
-    shapes = [shape_of(context, one) for one in origins(context, sliced)]
-    lengths = [shape[axis] if axis < len(shape) else None for shape in shapes]
+    lengths = [length_of(context, one, axis) for one in origins(context, sliced)]
     return any(length is not None and length % size_ != 0 for length in lengths)
+
+
+def _past_end(context: Context, start: Bound, size: Bound, sliced: Bound, axis: int, scope: Scope) -> bool:
+    """Say whether one of several places where windows begin is too near to the end of an array, all by numbers."""
+    last_start = _last_start(context, start, scope, 0)
+    length = _number_of(context, size, scope)
+    if last_start is None or length is None or last_start <= 0:
+        return False
+    lengths = {length_of(context, one, axis) for one in origins(context, sliced)}
+    known = lengths.pop() if len(lengths) == 1 else None
+    # one whole window past the end is another mistake, or room that is filled later
+    if known is None or not last_start < known < last_start + length:
+        return False
+    return not any(_CARED_FOR.search(text) for text in texts(scope, start))
+
+
+def _last_start(context: Context, start: Bound, scope: Scope, depth: int) -> float | None:
+    """Return the largest of several numbers that a place counts through; None for a single one or unknown ones."""
+    found = one_source(context, start)
+    if found is None or depth > _DEPTH:
+        return None
+    if isinstance(start.value, Param) and position(start.value) == 0:
+        bounds = _bounds_of_loop(context, start.value)
+        if bounds is not None:
+            lower, upper = (_number_of(context, one, scope) for one in bounds)
+            return upper - 1 if lower is not None and upper is not None and upper - lower > 1 else None
+    value = found.value
+    if isinstance(value, Param):
+        given = _mapped(context, value)
+        return _last_start(context, given, scope, depth + 1) if given is not None else None
+    if isinstance(value, Round | Each):
+        return _last_start(context, context.flow.follow(found, value.base), scope, depth + 1)
+    if isinstance(value, Unknown) and isinstance(value.node, ast.Call):
+        given = _gone_through(context, operand(context, found, value.node))
+        return _last_start(context, given, scope, depth + 1) if given is not None else None
+    product = binary(found, ast.Mult)
+    if product is not None:
+        left, right = operand(context, found, product.left), operand(context, found, product.right)
+        for counter, step in ((left, right), (right, left)):
+            most, factor = _last_start(context, counter, scope, depth + 1), _number_of(context, step, scope)
+            if most is not None and factor is not None and factor > 0:
+                return most * factor
+        return None
+    if not isinstance(value, Call) or value.starred or context.flow.calls.callee_name(found) not in _COUNTING:
+        return None
+    ends = [_number_of(context, context.flow.with_value(found, one), scope) for one in value.args]
+    whole = [int(one) for one in ends if isinstance(one, int)]
+    if len(whole) != len(ends) or not 0 < len(whole) <= 3 or (len(whole) == 3 and whole[2] < 1):
+        return None
+    counted = range(*whole)
+    return counted[-1] if len(counted) > 1 else None
+
+
+def _bounds_of_loop(context: Context, counter: Param) -> list[Bound] | None:
+    """Return the bounds of the one ``fori_loop`` that runs the function whose first parameter counts its rounds."""
+    tracing = context.traced.get(counter.function)
+    roots = tracing.roots if tracing is not None else []
+    if len(roots) != 1 or roots[0].transform != "jax.lax.fori_loop" or not isinstance(roots[0].node, ast.Call):
+        return None
+    made = at(context, roots[0].node, roots[0].scope)
+    if not isinstance(made.value, Call) or len(made.value.args) < 2 or made.value.starred:
+        return None
+    return [context.flow.with_value(made, one) for one in made.value.args[:2]]
+
+
+def _number_of(context: Context, bound: Bound, scope: Scope) -> int | float | None:
+    return the_number(context, bound.value, _home(bound, scope))
 
 
 def _home(bound: Bound, default: Scope) -> Scope:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from codemods.nnx.lint.syntax import Path, exclusive, names_in, own_nodes
+from codemods.nnx.patterns import pattern
 
 
 def apart(one: Path, two: Path, body: ast.AST) -> bool:
@@ -234,6 +235,48 @@ def _rebound(one: _Asked, two: _Asked, body: ast.AST) -> bool:
                 if names_in(node.value) & names and not isinstance(one.node, ast.Name):
                     return True
     return False
+
+
+def named_apart(one: Path, two: Path, body: ast.AST) -> bool:
+    """Say whether two places stand under conditions that ask one name for different words, as those of environments:
+    ``if "doors" in config["env_name"]: ...`` and ``if "rooms" in config["env_name"]: ...``.
+
+    Args:
+        one: the blocks around the place that is reached first.
+        two: those around the other place.
+        body: what both stand in.
+    """
+    first = [*_named(one)]
+    return any(
+        here.subject == other.subject
+        and not any(
+            a in b or b in a for a in here.tried for b in other.tried if isinstance(a, str) and isinstance(b, str)
+        )
+        and not _rebound(here, other, body)
+        for here in _named(two)
+        for other in first
+    )
+
+
+_KINDS = pattern(r"(^|_)(name|mode|kind|type|task|env|environment|dataset|method|algo|algorithm|arch|architecture|id)$")
+
+
+def _named(path: Path) -> Iterator[_Asked]:
+    """Yield the words that conditions around a place find in the name of something."""
+    for block, arm in path:
+        test = block.test if isinstance(block, ast.If | ast.IfExp) and arm == "body" else None
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.In):
+            continue
+        word, subject = test.left, test.comparators[0]
+        if not isinstance(word, ast.Constant) or not isinstance(word.value, str) or not _steady(subject):
+            continue
+        named = subject
+        while isinstance(named, ast.Call) and isinstance(named.func, ast.Attribute):
+            named = named.func.value  # name.lower()
+        key = named.slice if isinstance(named, ast.Subscript) else None
+        text = key.value if isinstance(key, ast.Constant) else getattr(named, "attr", getattr(named, "id", ""))
+        if isinstance(text, str) and _KINDS.search(text.lower()):
+            yield _Asked(ast.unparse(subject), subject, test.lineno, (word.value,), lambda value: True)
 
 
 def told_by_value(one: Path, two: Path, body: ast.AST) -> bool:

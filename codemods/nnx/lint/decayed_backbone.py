@@ -97,9 +97,10 @@ def _decays(context: Context, bound: Bound) -> bool:
 
 def _frozen(context: Context, event: CallEvent) -> tuple[str, AttrEvent] | None:
     """Return a part of the optimizer's model whose every use stands in ``stop_gradient``, with one such use."""
-    if not event.value.args:
+    model = event.value.argument(0, "model")
+    if model is None:
         return None
-    models = context.sources.originals(context.flow.here(event.value.args[0], event.scope))
+    models = context.sources.originals(context.flow.here(model, event.scope))
     classes = {context.flow.classes.class_of(one) for one in models}
     cls = classes.pop() if len(classes) == 1 else None
     if cls is None:

@@ -12,11 +12,12 @@ from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.begun import begun, made_first, same_first
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.donated_clone import clone_read
+from codemods.nnx.lint.donated_clone import clone_given, clone_read, model_read
 from codemods.nnx.lint.held_twice import held_twice
 from codemods.nnx.lint.host_batches import from_host
 from codemods.nnx.lint.kept_result import kept_result
 from codemods.nnx.lint.keys import binds, varies
+from codemods.nnx.lint.missing_update import used_untrained
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.same_arrays import second_name
@@ -42,11 +43,46 @@ def _check(context: Context) -> Iterator[Finding]:
         for event in calls_of(context, root) if donated else ():
             if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
                 continue  # within compiled code nothing is donated
+            shared = False  # two donated arguments are told of once
             for node, value in _given(event, root.function, donated):
-                yield from _lost(context, root, event, node, value)
+                twin = None if shared else _twin(context, root, event, node, value)
+                if twin is not None:
+                    shared = True
+                    yield twin
+                elif not shared:
+                    yield from _lost(context, root, event, node, value)
             for outer, node, value in _handed_on(context, root, event, donated):
                 if outer.scope.module in context.asked:
                     yield from _lost_later(context, root, outer, node, value)
+
+
+def _twin(context: Context, root: Root, event: CallEvent, node: ast.expr, value: Value) -> Finding | None:
+    """Return what is wrong with a donated model of which the same call is given a clone, or with a donated state of a
+    model that is run afterwards."""
+    text = event.scope.module.source.text
+    clone = clone_given(context, event, node, value) if root.transform == "flax.nnx.jit" else None
+    if clone is not None:
+        return finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{text(node)}` is donated to {shown(root.function)}, and `{text(clone)}` in the same call shares its "
+            "arrays, since nnx.clone copies none",
+            "copy the arrays: nnx.merge(graphdef, jax.tree.map(jnp.copy, state)) of its split",
+        )
+    run = model_read(context, event, value)
+    if run is None or any(used is run[0] for _, _, _, used in context.shared(used_untrained)):
+        return None  # NNX812 tells of it
+    model, made = run
+    return finding(
+        RULE.code,
+        event.scope,
+        model,
+        f"`{text(model)}` shares its arrays with `{text(node)}`, which was donated to {shown(root.function)} in line "
+        f"{event.node.lineno}",
+        f"put the new state back before: nnx.update({text(model)}, ...)",
+        related=[(made, "the state that was split off"), (event.node, "donated here")],
+    )
 
 
 def _lost(context: Context, root: Root, event: CallEvent, node: ast.expr, value: Value) -> Iterator[Finding]:

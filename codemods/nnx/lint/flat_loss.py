@@ -15,7 +15,7 @@ from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.straight_through import blocked, cancelled
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import applied_word, last_word
 from codemods.nnx.values import Attr, Call, Choice, Param
 
 # what gives the same for all inputs near by
@@ -28,6 +28,8 @@ _ROUNDING = frozenset({"jax.numpy.round", "jax.numpy.sign", "jax.numpy.rint", "j
 # packages and modules whose functions give arrays and numbers, which are compared as such
 _NUMBERS = ("jax.", "numpy.", "flax.", "optax.", "math.", "builtins.", "scipy.", "random.", "functools.", "operator.")
 _ESTIMATORS = frozenset({"custom_vjp", "custom_jvp", "straight_through", "ste", "reparam", "vjp"})
+# decorators under which a loss stays what it is
+_WRAPPING = frozenset({"jit", "checkpoint", "remat", *map(last, GRADIENTS)})
 NONE, STEP, SMOOTH = 0, 1, 2
 
 
@@ -49,7 +51,8 @@ def _check(context: Context) -> Iterator[Finding]:
             if function in seen or not isinstance(place, int) or not 0 <= place < len(params):
                 continue
             seen.add(function)
-            if len(function.returns) != 1 or function.decorators:
+            decorators = getattr(function.node, "decorator_list", ())
+            if len(function.returns) != 1 or not all(applied_word(one) in _WRAPPING for one in decorators):
                 continue
             body = _returned(function)
             aux = keyword(event.node, "has_aux")

@@ -70,6 +70,23 @@ _NAMES = {
                                                "cholesky", "solve", "qr", "pinv", "lstsq", "slogdet", "matrix_power",
                                                "matrix_rank", "cond", "multi_dot")},
 }  # fmt: skip
+#: What people look for in `jax.nn` that has no such name, with what there is.
+_OF_LAYERS = {
+    "Softmax": "jax.nn.softmax", "LogSoftmax": "jax.nn.log_softmax", "ReLU": "jax.nn.relu", "ReLU6": "jax.nn.relu6",
+    "GELU": "jax.nn.gelu", "SiLU": "jax.nn.silu", "Sigmoid": "jax.nn.sigmoid", "Tanh": "jax.nn.tanh",
+    "LeakyReLU": "jax.nn.leaky_relu", "ELU": "jax.nn.elu", "SELU": "jax.nn.selu", "CELU": "jax.nn.celu",
+    "Softplus": "jax.nn.softplus", "Mish": "jax.nn.mish", "logsigmoid": "jax.nn.log_sigmoid",
+    "cross_entropy": "optax.softmax_cross_entropy_with_integer_labels",
+    "softmax_cross_entropy": "optax.softmax_cross_entropy",
+    "binary_cross_entropy": "optax.sigmoid_binary_cross_entropy, which takes logits",
+    "binary_cross_entropy_with_logits": "optax.sigmoid_binary_cross_entropy",
+    "sigmoid_cross_entropy_with_logits": "optax.sigmoid_binary_cross_entropy",
+    "mse_loss": "optax.squared_error", "CrossEntropyLoss": "optax.softmax_cross_entropy_with_integer_labels",
+    "MSELoss": "optax.squared_error", "BCEWithLogitsLoss": "optax.sigmoid_binary_cross_entropy",
+    "dropout": "nnx.Dropout", "Dropout": "nnx.Dropout", "Linear": "nnx.Linear", "Dense": "nnx.Linear",
+    "LayerNorm": "nnx.LayerNorm", "Embedding": "nnx.Embed", "Conv2d": "nnx.Conv", "Module": "nnx.Module",
+    "Sequential": "nnx.Sequential", "Parameter": "nnx.Param", "BatchNorm2d": "nnx.BatchNorm",
+}  # fmt: skip
 _VARIABLES = frozenset({"Param", "Variable", "BatchStat", "Cache", "Intermediate"})
 #: Arguments of `pjit` that no JAX has any more which Flax NNX runs on.
 _LAID_OUT = {"in_axis_resources": "in_shardings", "out_axis_resources": "out_shardings"}
@@ -86,6 +103,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if (
             not event.node.keywords
             and getattr(event.node.func, "attr", "") not in _NAMES
+            and last_word(event.node.func) not in _OF_LAYERS
             and (getattr(event.node.func, "attr", "") not in {"normal", "uniform", "seed", "rand", "randn", "choice"})
             and last_word(event.node.func) not in _CHECKED
         ):
@@ -108,6 +126,11 @@ def _check(context: Context) -> Iterator[Finding]:
                 what, instead = f"there is no `{name}`", f"use {_OF_NUMPY[word]}"
                 found.setdefault((event.scope.module, what, instead), []).append((event.scope, event.node))
             continue
+        if home == "jax.nn" and (word in _OF_LAYERS or name not in STAGED_RESULTS):
+            if word in _OF_LAYERS and not context.bodies.guarded(event.node, event.scope):
+                what, instead = f"there is no `{name}`", f"use {_OF_LAYERS[word]}"
+                found.setdefault((event.scope.module, what, instead), []).append((event.scope, event.node))
+            continue  # the arguments of what is not known are not known either
         known = _foreign(home, word)
         if known is _LAID_OUT and _older(context, event, _RELEASE):
             continue

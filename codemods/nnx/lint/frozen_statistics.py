@@ -206,13 +206,13 @@ def _left_out(context: Context, models: list[Bound], part: Bound, name: str) -> 
     stopped = bool(stopped_uses(context, name, _family(context, models)))
     within = LAYER_ATTRIBUTES | {word for one in inner or () for word in one.path}
     for event, full in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True):
-        if not full.startswith("flax.nnx.") or not event.value.args:
+        base = event.value.argument(0, "model")
+        if not full.startswith("flax.nnx.") or base is None:
             continue
-        trained = [one.value for one in context.sources.originals(context.flow.here(event.value.args[0], event.scope))]
+        trained = [one.value for one in context.sources.originals(context.flow.here(base, event.scope))]
         if any(one is part.value for one in trained):
             return False
         if not any(one in values for one in trained):
-            base = event.value.args[0]
             while isinstance(base, Attr):  # an optimizer of one of the other parts
                 base = base.base
                 owners = context.sources.originals(context.flow.here(base, event.scope))

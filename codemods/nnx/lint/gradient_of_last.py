@@ -18,7 +18,7 @@ from codemods.nnx.optimizer.gradients import gradient
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr
 
-_GRADIENT = pattern(rb"grad\(", needs=(b"grad(",))
+_GRADIENT = pattern(rb"grad\b", needs=(b"grad",))
 _KEYS = pattern(r"(^|_)(keys?|rngs?|prng|seed)(_|\d|$)")
 _APPLYING = frozenset({"update", "apply_gradients"})
 _MAPS = frozenset(name.rpartition(".")[2] for name in TREE_MAPS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -17,13 +18,15 @@ from codemods.nnx.lint.guard_bounds import about_zero, added_together, kept_as_h
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Choice, Const, Free, Item, Param, Unknown, Value
 
 # functions whose derivative is infinite or not a number where their value is guarded
 _SHARP = frozenset({"sqrt", "log", "log2", "log10", "arccos", "arcsin", "acos", "asin", "arccosh", "reciprocal", "norm",
                     "divide", "true_divide", "power", "rsqrt", "log1p"})  # fmt: skip
+_ROTATION = pattern(r"quat|(^|_)(rotations?|versors?|rotor)(_|$|[0-9])", re.I)
 _SAFE = frozenset({"where", "maximum", "clip", "abs", "exp", "square"})
 
 
@@ -204,6 +207,8 @@ def _behind_root(context: Context, event: CallEvent, name: str) -> ast.expr | No
         return None
     if name.endswith("norm") and (len(event.node.args) > 1 or any(k.arg == "ord" for k in event.node.keywords)):
         return None
+    if any(_ROTATION.search(name) for name in names_in(event.node.args[0])):
+        return None  # of length 1 but for rounding, and so never 0
     for node in context.bodies.nodes(event.scope):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
             continue

@@ -104,12 +104,12 @@ def _of_rule(
     """Yield the first result of a rule that does not depend on what it is given for the derivative."""
     if given.startswith("_") or _deleted(context, rule, given):
         return  # left out on purpose
-    known = _dependent(rule, given)
-    for result in _results(context, rule):
+    known = dependent(rule, given)
+    for result in results(context, rule):
         parts = result.elts if isinstance(result, ast.Tuple) else [result] if not first else []
         for part in parts[first:]:
-            if not _loads(part) & known and _nonzero(context, rule, part):
-                if forward is not None and any(_loads(one) & known for one in parts):
+            if not loads(part) & known and _nonzero(context, rule, part):
+                if forward is not None and any(loads(one) & known for one in parts):
                     if _prepared(context, rule, forward, part):
                         continue
                 what = "the gradient of its result" if not first else "the tangents of its arguments"
@@ -126,7 +126,7 @@ def _of_rule(
 def _prepared(context: Context, rule: FunctionFacts, forward: FunctionFacts, part: ast.expr) -> bool:
     """Say whether a result is what the forward rule computed and kept, as it is: beside a gradient, that may be the new
     value of a scale or of a history, which an optimizer puts in place of the old one."""
-    kept = [one.elts[1] for one in _results(context, forward) if isinstance(one, ast.Tuple) and len(one.elts) == 2]
+    kept = [one.elts[1] for one in results(context, forward) if isinstance(one, ast.Tuple) and len(one.elts) == 2]
     params = list(rule.params)
     if len(kept) != 1 or len(params) < 2:
         return False
@@ -152,7 +152,8 @@ def _deleted(context: Context, rule: FunctionFacts, name: str) -> bool:
     return any(isinstance(n, ast.Delete) and name in names_in(n) for n in context.bodies.nodes(rule.scope))
 
 
-def _results(context: Context, rule: FunctionFacts) -> Iterator[ast.expr]:
+def results(context: Context, rule: FunctionFacts) -> Iterator[ast.expr]:
+    """Yield the expressions that a rule returns."""
     if isinstance(rule.node, ast.Lambda):
         yield rule.node.body
         return
@@ -161,22 +162,27 @@ def _results(context: Context, rule: FunctionFacts) -> Iterator[ast.expr]:
             yield node.value
 
 
-def _loads(node: ast.AST) -> set[str]:
+def loads(node: ast.AST) -> set[str]:
     """Return the variables on whose values an expression depends, those of which it only takes the shape left out."""
     if isinstance(node, ast.Name):
         return {node.id}
     if isinstance(node, ast.Attribute) and node.attr in _OF_SHAPE and isinstance(node.value, ast.Name):
         return set()
     if isinstance(node, ast.Call) and last_word(node.func) in _LIKE:
-        return _loads(node.func)
+        return loads(node.func)
     found: set[str] = set()
     for child in ast.iter_child_nodes(node):
-        found |= _loads(child)
+        found |= loads(child)
     return found
 
 
-def _dependent(rule: FunctionFacts, given: str) -> set[str]:
-    """Return the variables of a rule that may depend on one of its parameters."""
+def dependent(rule: FunctionFacts, given: str) -> set[str]:
+    """Return the variables of a rule that may depend on one of its parameters.
+
+    Args:
+        rule: the rule, or another function.
+        given: the name of the parameter.
+    """
     known = {given}
     nodes = [n for n in ast.walk(rule.node) if isinstance(n, ast.stmt | ast.NamedExpr | ast.comprehension)]
     before = 0
@@ -185,7 +191,7 @@ def _dependent(rule: FunctionFacts, given: str) -> set[str]:
         for node in nodes:
             if isinstance(node, ast.Return) or node is rule.node:
                 continue
-            if _loads(node) & known:
+            if loads(node) & known:
                 known |= _changed(node)
     return known
 

@@ -8,13 +8,12 @@ from collections.abc import Collection, Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.kinds import Kind
-from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Attr, Call, Free, Param, Ref, Value
+from codemods.nnx.values import Attr, Call, Free, Param, Value
 
 _DEPTH = 3  # helpers between the loss and what runs the model
 # what is called to say that a parameter has no use, and what only sets a mode
@@ -29,7 +28,7 @@ def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, ast.expr, 
         The loss, the expression in it, what is wrong, and what to do.
     """
     told: set[FunctionFacts] = set()
-    for root in (*context.traced.gradients, *decorated_losses(context)):
+    for root in context.traced.gradients:
         function = root.function
         if root.partial or function in told or function.scope.module not in context.asked or in_test(root.scope):
             continue
@@ -62,22 +61,6 @@ def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, ast.expr, 
             "which the gradient is taken: it is zero",
             f"use `{name}` instead" if direct else f"give it `{name}`, and use that instead",
         )
-
-
-def decorated_losses(context: Context) -> Iterator[Root]:
-    """Yield the functions that a decorator without options makes functions of gradients by their first argument.
-
-    Args:
-        context: the analysis.
-    """
-    for module in context.asked.modules:
-        for function in module.functions if b"grad" in module.source.data else ():
-            around, params = function.scope.parent, list(function.params)
-            if len(function.decorators) != 1 or function.owner is not None or around is None or not params:
-                continue
-            made = context.flow.resolve(context.flow.here(function.decorators[0], around)).value
-            if isinstance(made, Ref) and made.name in GRADIENTS:
-                yield Root(function, made.name, function.node, around, frozenset(params[1:]), None, decorator=True)
 
 
 def _wasted(context: Context, root: Root, param: Param) -> Iterator[tuple[FunctionFacts, ast.expr, str, str]]:

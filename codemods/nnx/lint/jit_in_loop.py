@@ -18,6 +18,7 @@ from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Function, Loop, Value
 
+_BOUND = frozenset({"instance", "class"})  # methods that are looked up anew; a static one is the function itself
 _CACHES = frozenset({"functools.lru_cache", "functools.cache", "lru_cache", "cache", "cached_property"})
 
 
@@ -224,7 +225,7 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
         return around is not None and around is event.scope.function and not _captures(inner.facts)
     if isinstance(event.node.args[0], ast.Attribute):  # a method is bound anew each time it is looked up
         callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
-        return bool(callees) and all(one.receiver is not None and one.function.owner is not None for one in callees)
+        return bool(callees) and all(one.receiver is not None and one.function.binding in _BOUND for one in callees)
     made = written(context, event.node.args[0], event.scope)
     loop = innermost_loop(event)
     return isinstance(inner, Call) and isinstance(made, ast.Call) and (loop is None or inside(made, loop))

@@ -11,14 +11,16 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.key_reuse import reuses
 from codemods.nnx.lint.names import NOT_CONSUMING
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
 from codemods.nnx.lint.syntax import Path, keyword, names_in
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Param, Value
 
 _SAMPLERS = (
     "normal", "uniform", "bernoulli", "categorical", "gumbel", "permutation", "choice", "truncated_normal", "randint",
@@ -54,7 +56,10 @@ def _check(context: Context) -> Iterator[Finding]:
         if name.rpartition(".")[2] in NOT_CONSUMING or (function.owner, key.name) in seen:
             continue
         if not _kept(context, event, key) or not (
-            _of_argument(event, function) or name.endswith(".split") or _shuffles(context, function, name)
+            _of_argument(event, function)
+            or name.endswith(".split")
+            or _shuffles(context, function, name)
+            or _as_noise(context, event, function, key.name)
         ):
             continue
         if _replaced(context, function.owner, key.name) or _handed_on(context, event) or _while_made(context, function):
@@ -69,8 +74,64 @@ def _check(context: Context) -> Iterator[Finding]:
             event.scope,
             event.node,
             f"`self.{key.name}` never changes: every call draws the same numbers",
-            "keep streams instead, self.rngs = rngs, and take a new key at every call, self.rngs.noise()",
+            _instead(context, function.owner, key.name),
         )
+
+
+def _instead(context: Context, owner: ClassFacts, name: str) -> str:
+    """Return what to do, by what a class derives from."""
+    libraries = context.flow.classes.mro(owner)[1]
+    if any(library.startswith("flax.linen.") for library in libraries):
+        return 'draw with self.make_rng("noise"), and give apply(..., rngs={"noise": key}) a new key at every call'
+    if any(library.startswith("flax.nnx.") for library in libraries):
+        return "keep streams instead, self.rngs = rngs, and take a new key at every call, self.rngs.noise()"
+    return f"give every call a key of its own, or go on with a part: self.{name}, key = jax.random.split(self.{name})"
+
+
+# what is new at every call by its name, and what is drawn once for all calls by that of its class, key or method
+_NOISE = pattern(
+    r"noise|noisy|(^|_)(eps|epsilon|jitter|perturb\w*|dropout|explor\w*|corrupt\w*|gumbels?|rand\w*|sampled?|drop)(_|$)",
+    re.I,
+)
+_LASTING = pattern(
+    r"feature|fourier|project|basis|hash|prior|fixed|frozen|static|const|reservoir|orthogonal|rff|sketch|permut|embed"
+    r"|codebook|target|init|eval|valid|test|plot|show|weight|anchor",
+    re.I,
+)
+_CHANCE = pattern(r"(^|_)(eps|epsilon|prob\w*|p|rate|chance|explor\w*)(_|$)", re.I)
+_SAYS_FIXED = pattern(r"fixed|frozen|same (noise|key|draw|random)|determinis|reproduc|constant|once", re.I)
+
+
+def _as_noise(context: Context, event: CallEvent, function: FunctionFacts, key: str) -> bool:
+    """Say whether what is drawn is noise, by the names of the key and of the variable, or decides by chance.
+
+    Features and projections that are drawn once for all calls, or anew with the same key, have other names.
+    """
+    owner = function.owner
+    own = function.self_param.name if function.self_param is not None else ""
+    if owner is None or isinstance(function.node, ast.Lambda) or not (set(function.params) - {own}):
+        return False
+    statement, above = event.statement, around(context, event.scope)
+    targets = [last_word(t) for t in statement.targets] if isinstance(statement, ast.Assign) else []
+    if any(map(_LASTING.search, (owner.name, function.name, key, *targets))):
+        return False
+    if _SAYS_FIXED.search(" ".join(_documented(node) for node in (owner.node, function.node))):
+        return False
+    inner: ast.AST = event.node
+    outer = above.get(inner)
+    if isinstance(outer, ast.Compare) and len(outer.ops) == 1:
+        other = outer.comparators[0] if outer.left is inner else outer.left
+        return isinstance(other, ast.Name | ast.Attribute) and _CHANCE.search(last_word(other)) is not None
+    while isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Mult | ast.Add):
+        inner, outer = outer, above.get(outer)
+    named = any(map(_NOISE.search, targets)) and len(targets) == 1
+    return named or (_NOISE.search(key) is not None and (bool(targets) or isinstance(inner, ast.BinOp)))
+
+
+def _documented(node: ast.AST) -> str:
+    """Return the docstring of a class or function."""
+    documented = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    return (ast.get_docstring(node) or "") if documented else ""  # type: ignore[arg-type]
 
 
 def _called_once(context: Context, function: FunctionFacts) -> bool:
@@ -144,8 +205,9 @@ def _kept(context: Context, event: CallEvent, key: Attr) -> bool:
     assert function is not None
     assert function.owner is not None
     stores = [one for parent in context.flow.classes.mro(function.owner)[0] for one in parent.stores.get(key.name, ())]
-    if not stores and _default(function.owner, key.name):
-        return not context.flow.fields.stores().get(key.name, ())
+    if not stores and (_default(function.owner, key.name) or _of_one_seed(context, function.owner, key.name)):
+        others = context.flow.fields.stores().get(key.name, ())
+        return all(_of_another(context, store, function.owner) for store in others)
     if not stores or any(method.name != "__init__" for method, _ in stores):
         return False
     for store in context.flow.fields.stores().get(key.name, ()):
@@ -167,6 +229,23 @@ def _default(owner: ClassFacts, name: str) -> bool:
             made = factory.body if isinstance(factory, ast.Lambda) else made
             return isinstance(made, ast.Call) and ast.unparse(made.func).endswith((".random.key", ".random.PRNGKey"))
     return False
+
+
+def _of_one_seed(context: Context, owner: ClassFacts, name: str) -> bool:
+    """Say whether a field of a dataclass, or module of Linen, gets a key of a written seed wherever it is made."""
+    fields = [n.target.id for n in owner.node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+    made = context.flow.sites.constructions(owner) if name in fields and "__init__" not in owner.methods else ()
+    for event in made:
+        given = event.value.argument(fields.index(name), name)
+        sources = [*context.sources.originals(context.flow.here(given, event.scope))] if given is not None else []
+        if not sources or event.value.starred:
+            return False
+        for one in sources:
+            if context.flow.calls.callee_name(one) not in {"jax.random.key", "jax.random.PRNGKey"}:
+                return False
+            if not isinstance(one.value, Call) or not all(isinstance(seed, Const) for seed in one.value.args):
+                return False
+    return bool(made)
 
 
 def _replaced(context: Context, owner: ClassFacts, name: str) -> bool:

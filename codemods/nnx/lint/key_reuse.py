@@ -15,7 +15,7 @@ from codemods.nnx.frames import Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.carried_keys import carried_keys
 from codemods.nnx.lint.compared_draws import harmless_pair, in_step, meant_pair, warmed_up, weak_round
-from codemods.nnx.lint.conditions import apart, opposed, told_by_value
+from codemods.nnx.lint.conditions import apart, named_apart, opposed, told_by_value
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.idle_keys import idle
 from codemods.nnx.lint.key_of_state import kept_in_states
@@ -653,7 +653,7 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
     if one.event is two.event:  # a call of one of several functions
         return False
     body = one.event.scope.node
-    if apart(first, second, body) or told_by_value(first, second, body):
+    if apart(first, second, body) or told_by_value(first, second, body) or named_apart(first, second, body):
         return False
     if any(
         opposed(first, ((guard, "orelse"),), body) for guard in context.bodies.behind(two.event.node, two.event.scope)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 
@@ -281,7 +282,7 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             if given is None or key is None or (isinstance(key, Attr) and not kept(context, key)):
                 continue
             own = found.get((param.function.scope, param), [])
-            if own and all(_switched_off(context, use, event, param) for use in own):
+            if own and all(_switched_off(context, use, event, param, found) for use in own):
                 continue
             evaluated = _evaluated(context, event) or _set_to_evaluate(context, event)
             if (evaluated or _told_to_evaluate(event, param.function)) and not _draws_itself(param.function, found):
@@ -400,15 +401,47 @@ def _for_want_within(context: Context, use: Use, inner: FunctionFacts | None) ->
     return any(one is not None and one.value != Const(None) for one in given)
 
 
-def _switched_off(context: Context, use: Use, event: CallEvent, param: Param) -> bool:
+def _switched_off(
+    context: Context,
+    use: Use,
+    event: CallEvent,
+    param: Param,
+    found: dict[tuple[Scope, Value], list[Use]],
+    outer: tuple[CallEvent, ...] = (),
+) -> bool:
     """Say whether a call of the function around a use gives a flag, or leaves it out, so that it does not happen.
 
-    A split does not count either whose parts are read under such flags alone.
+    A split does not count either whose parts are read under such flags alone, nor does the call of a helper that is
+    given such a flag itself.
     """
-    if _not_reached(context, use.event.node, use.event.scope, event, param.function):
+    if _not_reached(context, use.event.node, use.event.scope, event, param.function, outer):
         return True
+    if use.helper and len(outer) < _HANDED_ON:
+        return _switched_off_within(context, use, found, (event, *outer))
     reads = _reads_of_parts(context, use)
-    return bool(reads) and all(_not_reached(context, read, use.event.scope, event, param.function) for read in reads)
+    return bool(reads) and all(
+        _not_reached(context, read, use.event.scope, event, param.function, outer) for read in reads
+    )
+
+
+_HANDED_ON = 3  # through how many functions a flag is followed that keeps a helper from drawing
+
+
+def _switched_off_within(
+    context: Context, use: Use, found: dict[tuple[Scope, Value], list[Use]], outer: tuple[CallEvent, ...]
+) -> bool:
+    """Say whether the helper that a use calls is given a flag, by the calls around it, so that it draws nothing."""
+    invoked = context.flow.calls.invoked(context.flow.here(use.event.value, use.event.scope))
+    functions = {callee.function for callee, _ in invoked}
+    if len(functions) != 1:
+        return False
+    function = functions.pop()
+    for param in function.params.values():
+        given = _argument(context, use.event, param)
+        own = found.get((function.scope, param), []) if given is not None and given[1] is use.node else []
+        if own:
+            return all(_switched_off(context, one, use.event, param, found, outer) for one in own)
+    return False
 
 
 def _reads_of_parts(context: Context, use: Use) -> list[ast.AST]:
@@ -474,35 +507,55 @@ def _of_parts(loop: ast.For, names: set[str]) -> set[str]:
     return {*names_in(target)}
 
 
-def _not_reached(context: Context, node: ast.AST, scope: Scope, event: CallEvent, function: FunctionFacts) -> bool:
-    """Say whether conditions around or before a node of a function keep a call of that from reaching it."""
+def _not_reached(
+    context: Context,
+    node: ast.AST,
+    scope: Scope,
+    event: CallEvent,
+    function: FunctionFacts,
+    outer: tuple[CallEvent, ...] = (),
+) -> bool:
+    """Say whether conditions around or before a node of a function keep a call of that from reaching it.
+
+    Args:
+        context: the analysis.
+        node: the node.
+        scope: the scope that it stands in.
+        event: the call of the function.
+        function: the function.
+        outer: the calls of the functions around that call, the next first, whose arguments it may hand on.
+    """
     wanted = [
         (block.test, arm == "body")
         for block, arm in context.bodies.paths(scope).get(node, ())
         if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}
     ]
     wanted += [(guard.test, False) for guard in context.bodies.behind(node, scope)]
-    return any(_holds(context, test, scope, event, function) is (not truth) for test, truth in wanted)
+    calls = (event, *outer)
+    return any(_holds(context, test, scope, calls, function) is (not truth) for test, truth in wanted)
 
 
-def _holds(context: Context, test: ast.expr, scope: Scope, event: CallEvent, function: FunctionFacts) -> bool | None:
+def _holds(
+    context: Context, test: ast.expr, scope: Scope, calls: tuple[CallEvent, ...], function: FunctionFacts
+) -> bool | None:
     """Return whether a condition holds in what a call runs, by what it gives; None if that is not known."""
+    event = calls[0]
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _holds(context, test.operand, scope, event, function)
+        inner = _holds(context, test.operand, scope, calls, function)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
-        parts = [_holds(context, part, scope, event, function) for part in test.values]
+        parts = [_holds(context, part, scope, calls, function) for part in test.values]
         decisive = isinstance(test.op, ast.Or)
         return decisive if decisive in parts else None if None in parts else not decisive
     if isinstance(test, ast.Compare):
         if len(test.ops) > 1 or not isinstance(test.ops[0], ast.Is | ast.IsNot):
-            return None
+            return _compared(context, test, scope, calls, function)
         if not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value is not None:
             return None
         asked = scope.module.values.get(test.left)
         found = _held(context, asked, event, function) if isinstance(asked, Attr) else []
         if isinstance(asked, Param) and asked.function is function and isinstance(test.left, ast.Name):
-            one = _given(context, event, asked)
+            one = _given_through(context, calls, asked)
             found = [one] if isinstance(one, Const | Call | Item | Sequence | Mapping) else []
         if not found:
             return None
@@ -510,12 +563,51 @@ def _holds(context: Context, test: ast.expr, scope: Scope, event: CallEvent, fun
         return None if len(nothing) > 1 else nothing.pop() is isinstance(test.ops[0], ast.Is)
     flag = scope.module.values.get(test)
     if isinstance(flag, Param) and flag.function is function and isinstance(test, ast.Name):
-        value = _given(context, event, flag)
-        given = [] if value is None else [value]
-    else:
-        given = _held(context, flag, event, function) if isinstance(flag, Attr) else []
+        value = _given_through(context, calls, flag)
+        if isinstance(value, Const) and (value.value is None or type(value.value) in {bool, int, float, str}):
+            return bool(value.value)
+        return None
+    given = _held(context, flag, event, function) if isinstance(flag, Attr) else []
     truths = {one.value if isinstance(one, Const) and isinstance(one.value, bool) else None for one in given}
     return truths.pop() if len(truths) == 1 else None
+
+
+_NUMBERS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+def _compared(
+    context: Context, test: ast.Compare, scope: Scope, calls: tuple[CallEvent, ...], function: FunctionFacts
+) -> bool | None:
+    """Return whether a comparison with a number holds of the number that a call gives; None if that is not known."""
+    compare = _NUMBERS.get(type(test.ops[0])) if len(test.ops) == 1 else None
+    if compare is None:
+        return None
+    sides: list[float] = []
+    for side in (test.left, test.comparators[0]):
+        inner = side
+        if isinstance(side, ast.Call) and last_word(side.func) in {"float", "int"} and len(side.args) == 1:
+            inner = side.args[0]
+        number = constant(inner)
+        asked = scope.module.values.get(inner)
+        if isinstance(inner, ast.Name) and isinstance(asked, Param) and asked.function is function:
+            value = _given_through(context, calls, asked)
+            number = value.value if isinstance(value, Const) else None
+        if type(number) not in {int, float}:
+            return None
+        assert isinstance(number, int | float)
+        sides.append(number)
+    return compare(sides[0], sides[1])
+
+
+def _given_through(context: Context, calls: tuple[CallEvent, ...], param: Param) -> Value | None:
+    """Return what a call gives for a parameter, also where it hands on what the calls around it give."""
+    value = _given(context, calls[0], param)
+    if isinstance(value, Param) and len(calls) > 1 and value.function is calls[0].scope.function:
+        return _given_through(context, calls[1:], value)
+    return value
 
 
 def _held(context: Context, asked: Attr, event: CallEvent, function: FunctionFacts) -> list[Value]:

@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.modes import flags_named, mode_set
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.owners import owner_class
-from codemods.nnx.lint.places import foreign, resolved
+from codemods.nnx.lint.places import by_reference, foreign, resolved
 from codemods.nnx.lint.syntax import constant, inside, root_of
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import (
@@ -42,6 +42,7 @@ _TRANSFORMS = frozenset(
      "jax.checkpoint", "jax.remat", "jax.lax.map", "flax.nnx.cond", "flax.nnx.switch", "flax.nnx.while_loop",
      "flax.nnx.fori_loop", "flax.nnx.scan", "flax.nnx.vmap", "flax.nnx.remat"}
 )  # fmt: skip
+_BRANCHING = frozenset({"flax.nnx.cond", "flax.nnx.switch", "flax.nnx.while_loop", "flax.nnx.fori_loop"})
 _NAMES = {"checkpoint": "remat", "map": "scan"}  # of the transforms that NNX calls otherwise
 _STATEFUL = frozenset({"flax.nnx.BatchNorm", "flax.nnx.Dropout"})
 _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
@@ -57,11 +58,15 @@ _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "upda
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told: set[ast.AST] = set()  # where two branches of one transform change something
     for root in context.traced.roots:
-        if root.transform in _TRANSFORMS:
-            # the transforms of NNX take the object of a bound method as an argument
-            own = root.function.self_param if root.bound and root.transform.startswith("jax.") else None
-            yield from _found(context, root.function, root.transform, root.scope, root.node, own)
+        if root.transform in _TRANSFORMS and root.node not in told:
+            # the other transforms of NNX take the object of a bound method as an argument, or refuse it
+            closes = root.transform.startswith("jax.") or root.transform in _BRANCHING
+            own = root.function.self_param if root.bound and closes else None
+            for one in _found(context, root.function, root.transform, root.scope, root.node, own):
+                told.add(root.node)
+                yield one
     for event, name in foreign(context, *sorted({last(name) for name in _TRANSFORMS})):
         if name in _TRANSFORMS and not event.value.starred:
             yield from _layers(context, event, name)
@@ -165,6 +170,8 @@ def _stored(context: Context, node: ast.Assign | ast.AugAssign, scope: Scope, ow
     """Return the text of the Variable of a captured object that an assignment gives a new value."""
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
         if isinstance(target, ast.Attribute) and target.attr != "value":
+            if _own_module(context, target, scope, own):
+                return ast.unparse(target.value)
             continue
         held = target.value if isinstance(target, ast.Attribute | ast.Subscript) else None
         root: ast.expr | None = held
@@ -173,9 +180,37 @@ def _stored(context: Context, node: ast.Assign | ast.AugAssign, scope: Scope, ow
         if held is None or not isinstance(root, ast.Name) or not _captured(scope, root, own):
             continue
         value = scope.module.values.get(held)
-        if value is not None and context.kinds.only(context.flow.here(value, scope)) is Kind.VARIABLE:
+        if value is None:
+            continue
+        bound = context.flow.here(value, scope)
+        of_self = isinstance(held, ast.Attribute) and _is_self(context, root, scope)
+        if context.kinds.only(bound) is Kind.VARIABLE or (of_self and context.kinds.of(bound) == {Kind.VARIABLE}):
             return ast.unparse(held)
     return None
+
+
+def _is_self(context: Context, root: ast.Name, scope: Scope) -> bool:
+    """Say whether a variable is the ``self`` of a method around a body, or of the body."""
+    if by_reference(scope.module):
+        return False
+    value = scope.module.values.get(root)
+    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+    return isinstance(found, Param) and found is found.function.self_param
+
+
+def _own_module(context: Context, target: ast.Attribute, scope: Scope, own: Param | None) -> bool:
+    """Say whether an attribute that is bound is one of a captured ``self`` which, as a module of NNX, refuses it."""
+    root = target.value
+    if not isinstance(root, ast.Name) or not _captured(scope, root, own) or not _is_self(context, root, scope):
+        return False
+    value = scope.module.values[root]
+    found = context.flow.resolve(context.flow.here(value, scope)).value
+    owner = found.function.owner if isinstance(found, Param) else None
+    if owner is None:
+        return False
+    classes, libraries = context.flow.classes.mro(owner)
+    written = any("__setattr__" in one.methods or target.attr in one.methods for one in classes)
+    return "flax.nnx.Module" in libraries and not written
 
 
 def _captured(scope: Scope, node: ast.AST, own: Param | None) -> bool:
@@ -600,7 +635,8 @@ RULE = lint_rule(
     "jax.lax control flow, vmap or checkpoint over a captured stateful module",
     why="""\
 Modules with BatchNorm or Dropout, optimizers, metrics and Rngs change when they are used. Inside a transform of JAX
-that does not know of them this raises TraceContextError. The transforms of NNX take the object as an argument.
+that does not know of them this raises TraceContextError. The transforms of NNX take the object as an argument. Those
+that have it from around, as branches of `nnx.cond` that add to a Variable of `self`, raise the same.
 """,
     source='talk "Introducing Flax NNX (Part 2)", section 5; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
     check=_check,

@@ -35,12 +35,12 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     optimizers = list(foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True))
     for event, name in optimizers:
-        chosen = event.value.argument(2, "wrt")
-        if not name.startswith("flax.nnx.") or chosen is None or not event.value.args or in_test(event.scope):
+        model, chosen = event.value.argument(0, "model"), event.value.argument(2, "wrt")
+        if not name.startswith("flax.nnx.") or chosen is None or model is None or in_test(event.scope):
             continue
         if event.scope.module not in context.asked or _followed(context, chosen, event) != _PARAM:
             continue
-        if _tuned(context, event.value.args[0], event, sum(1 for _, one in optimizers if one.startswith("flax.nnx."))):
+        if _tuned(context, model, event, sum(1 for _, one in optimizers if one.startswith("flax.nnx."))):
             yield finding(
                 RULE.code,
                 event.scope,

@@ -177,7 +177,7 @@ def _output(node: ast.expr, models: set[str]) -> bool:
 def _twice(context: Context) -> Iterator[Finding]:
     """Yield the calls of the gradient of a gradient with an array of several numbers."""
     for module in context.asked.modules:
-        if module.source.data.count(b"grad(") < 2:
+        if module.source.data.count(b"grad") < 2:
             continue
         for event in module.calls:
             if len(event.value.args) != 1 or event.node.keywords or event.value.starred:

@@ -16,6 +16,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, position, taken
 from codemods.nnx.lint.syntax import argument, names_in, outermost_loop
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
 
 _STATELESS = frozenset(
@@ -59,6 +60,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if isinstance(updates, ast.Name) and not _read(event, updates.id):
             if _averages(context, event, callee) or (not updates.id.strip("_") and _average_read(event, state)):
                 continue
+            if _of_nothing(context, event):
+                continue
             yield finding(
                 RULE.code,
                 event.scope,
@@ -93,6 +96,18 @@ def _averages(context: Context, event: CallEvent, callee: Attr) -> bool:
         return True
     given = context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0])
     return isinstance(given.value, Call) and last(context.flow.calls.callee_name(given)) == "apply_updates"
+
+
+def _of_nothing(context: Context, event: CallEvent) -> bool:
+    """Say whether a transformation is given zeros, or what is called no true gradient, to make a state alone."""
+    given = event.node.args[0]
+    if _FAKE.search(ast.unparse(given)):
+        return True
+    made = context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0]).value
+    return isinstance(made, Call) and _FAKE.search(ast.unparse(made.node)) is not None
+
+
+_FAKE = pattern(r"(^|[^a-z])(fake|dummy|zeros?|null)(_|\b)")
 
 
 def _average_read(event: CallEvent, state: ast.expr) -> bool:

@@ -10,7 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Function
+from codemods.nnx.values import Call, Class, Function
 
 _MAKING = pattern(r"_*(make|create|build|construct)(_\w+)?")
 _DRAWING = pattern(r"(^|_)(key|rng|rngs|seed|random|noise|sample|step|epoch|iter\w*|batch|data\w*)(_|$)", re.IGNORECASE)
@@ -80,3 +80,40 @@ def of_literals(context: Context, node: ast.stmt, scope: Scope) -> bool:
 
 
 _PURE = ("jax.", "optax.", "numpy.array", "numpy.ones", "numpy.zeros", "numpy.arange")
+
+
+def record_of_literals(context: Context, node: ast.stmt, scope: Scope) -> bool:
+    """Say whether a statement makes a record of literals, which equals the one that another run of it makes: a named
+    tuple, a dataclass or a module of Linen of the project, with no method of its own that makes it.
+
+    Args:
+        context: the analysis.
+        node: the statement.
+        scope: the body of the statement.
+    """
+    made = node.value if isinstance(node, ast.Assign) else None
+    value = scope.module.values.get(made) if isinstance(made, ast.Call) else None
+    if not isinstance(made, ast.Call) or not isinstance(value, Call) or value.starred:
+        return False
+    given = [*made.args, *(word.value for word in made.keywords)]
+    if not given or not all(isinstance(n, _LITERAL) for one in given for n in ast.walk(one)):
+        return False
+    callee = context.flow.resolve(context.flow.here(value.callee, scope))
+    if isinstance(callee.value, Call):
+        return context.flow.calls.callee_name(callee) in {"collections.namedtuple", "typing.NamedTuple"}
+    if not isinstance(callee.value, Class):
+        return False
+    families, bases = context.flow.classes.mro(callee.value.facts)
+    decorated = {
+        last_word(one.func if isinstance(one, ast.Call) else one)
+        for family in families
+        for one in family.node.decorator_list
+    }
+    if any(name in family.methods for family in families for name in _MADE_BY):
+        return False
+    return bool(decorated & {"dataclass", "register_dataclass"} or bases & _RECORDS)
+
+
+_LITERAL = (ast.Constant, ast.Tuple, ast.List, ast.UnaryOp, ast.unaryop, ast.expr_context)
+_MADE_BY = ("__init__", "__new__", "__post_init__")
+_RECORDS = frozenset({"typing.NamedTuple", "flax.linen.Module", "flax.struct.PyTreeNode"})

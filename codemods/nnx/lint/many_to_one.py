@@ -117,6 +117,8 @@ class _Throughout:
                 given = [self._context.flow.with_value(source, one) for one in value.args]
             elif name.startswith(_SPACES) and last(name) in _BINNING and not self._floats:
                 given = [self._context.flow.with_value(source, one) for one in _binned(last(name), value)]
+            elif name in _LISTED and not self._floats and _lists(self._context, source, value):
+                return True
             elif (
                 not name
                 and isinstance(value.callee, Attr)
@@ -188,9 +190,11 @@ def _called(context: Context, source: Bound, value: Call, depth: int) -> bool:
     if name.startswith(_SPACES) and name.count(".") == name.startswith("jax.") + 1 and first is not None:
         if word in _BINNING:
             return not any(_ordered(context, context.flow.with_value(source, one)) for one in _binned(word, value))
+        lists = _lists(context, source, value) if word in {"array", "asarray"} else []
+        if lists:
+            return all(all(type(n) is int for n in one) for one in lists) and any(map(_twice, lists))
         if word in {"array", "asarray"} and isinstance(value.args[0], Sequence):
-            written = constant(value.node.args[0])
-            return isinstance(written, list | tuple) and all(type(n) is int for n in written) and _twice(written)
+            return False
         if word in _ROUNDING:
             return _rounded(context, first, depth)
         if word in {"argmax", "argmin"}:  # the same of several rows, unless each has one of its own
@@ -211,6 +215,21 @@ def _called(context: Context, source: Bound, value: Call, depth: int) -> bool:
     return False
 
 
+_LISTED = frozenset(space + word for space in _SPACES for word in ("array", "asarray"))
+
+
+def _lists(context: Context, source: Bound, value: Call) -> list[list[object]]:
+    """Return the lists that are written where a call makes an array of them, one for each way; none if one is not."""
+    found: list[list[object]] = []
+    for one in context.sources.originals(context.flow.with_value(source, value.args[0])) if value.args else ():
+        node = one.value.node if isinstance(one.value, Sequence) else None
+        written = constant(node) if isinstance(node, ast.expr) else None
+        if not isinstance(written, list | tuple):
+            return []
+        found.append([*written])
+    return found
+
+
 def _several_equal(value: Call) -> bool:
     """Say whether an array that is filled with one number has a size that is written, and more than one element."""
     given = value.argument(0, "shape")
@@ -226,7 +245,7 @@ def _binned(word: str, value: Call) -> list[Value]:
     return list(value.args if word == "floor_divide" else value.args[place : place + 1])
 
 
-def _twice(numbers: list[int] | tuple[int, ...]) -> bool:
+def _twice(numbers: list[object]) -> bool:
     return len(set(numbers)) < len(numbers)
 
 

@@ -16,7 +16,9 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, received, shown
 from codemods.nnx.lint.syntax import argument, constant, keyword
+from codemods.nnx.lint.too_few_axes import too_few
 from codemods.nnx.lint.traced import Root, Tracing, function_of
+from codemods.nnx.lint.unbound_axis import OVER_AXES, unbound
 from codemods.nnx.nodes import every, last_word
 from codemods.nnx.values import Attr, Call, Const, Mapping, Param, Sequence, Star, Value
 
@@ -31,13 +33,14 @@ _USERS: dict[str, tuple[tuple[int, str], tuple[tuple[int, str], ...]]] = {
     "flax.nnx.shard_map": ((1, "mesh"), ((2, "in_specs"), (3, "out_specs"))),
     "jax.experimental.shard_map.shard_map": ((1, "mesh"), ((2, "in_specs"), (3, "out_specs"))),
 }
-_OVER_AXES = {"psum": 1, "pmean": 1, "pmax": 1, "pmin": 1, "all_gather": 1, "axis_index": 0}
 _WORDS = frozenset(last(name) for name in _USERS)
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _collectives(context)
+    yield from _unbound(context)
     yield from _counts(context)
+    yield from _too_few(context)
     yield from _annotated(context)
     yield from _weights(context)
     if not any(True for _ in context.bodies.named(*(word for word, where in _MESHES.items() if where))):
@@ -271,14 +274,26 @@ def _counts(context: Context) -> Iterator[Finding]:
                 )
 
 
+def _too_few(context: Context) -> Iterator[Finding]:
+    """Yield the trees that get one sharding for all their leaves, some of which have fewer axes."""
+    for scope, node, leaf, entries in too_few(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"the spec has {entries} entr{'y' if entries == 1 else 'ies'}, and {leaf} has fewer axes",
+            "give each leaf its own sharding: P() where it has no axis",
+        )
+
+
 def _collectives(context: Context) -> Iterator[Finding]:
     """Yield the sums and means over an axis of another name than the one that ``vmap`` or ``pmap`` gives."""
-    for event, name in foreign(context, *_OVER_AXES):
+    for event, name in foreign(context, *OVER_AXES):
         function = event.scope.function
         tracing = context.traced.get(function)
         if not name.startswith("jax.lax.") or tracing is None:
             continue
-        axis = event.value.argument(_OVER_AXES[last(name)], "axis_name")
+        axis = event.value.argument(OVER_AXES[last(name)], "axis_name")
         if not isinstance(axis, Const) or not isinstance(axis.value, str):
             continue
         if tracing.sites or function_of(event.scope.parent) in context.traced:  # which may name the axis
@@ -325,6 +340,20 @@ def _collectives(context: Context) -> Iterator[Finding]:
             event.node,
             f"there is no axis `{axis.value}` here; {shown(tracing.function)} is mapped over `{given[0]}`",
             "use the axis_name of the transform",
+        )
+
+
+def _unbound(context: Context) -> Iterator[Finding]:
+    """Yield the calls that run a collective outside of the transforms that name its axis for others."""
+    for scope, node, function, axis in unbound(context):
+        if not context.shared(_other_words).get(axis, 0):
+            continue  # nothing names it anywhere
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"nothing around this call names an axis `{axis}`, over which {shown(function)} goes",
+            f'call it within the transform that has axis_name="{axis}", or leave the collective out here',
         )
 
 
@@ -390,7 +419,7 @@ _MAPPING = (b"shard_map", b"pmap", b"xmap", b"smap")
 def _other_words(context: Context) -> Counter[str]:
     """Return how often each text stands in the project where it may be the name of an axis, collectives left out."""
     found: Counter[str] = Counter()
-    silent = {*_OVER_AXES, "ppermute", "all_to_all", "psum_scatter", "pswapaxes"}
+    silent = {*OVER_AXES}
     if not any(m.source.mentions(word) for m in context.project.modules for word in _MAPPING):
         silent |= {"Mesh", "make_mesh", "PartitionSpec", "P", "NamedSharding"}  # jit alone makes no axes of a mesh
     for module in context.project.modules:
@@ -608,7 +637,9 @@ RULE = lint_rule(
     why="""\
 The axes of a PartitionSpec are those of the mesh it is used with; any other name raises a ValueError. `jax.lax.pmean`
 and the other collectives need an axis that a transform around them names, with `axis_name` or a mesh; otherwise a
-NameError is raised. A weight has as many names at most as axes, a bias one: others are an AssertionError under a mesh.
+NameError is raised, also where another caller of the same function is within that transform. A weight has as many names
+at most as axes, a bias one: others are an AssertionError under a mesh. One sharding for all leaves of a tree has to fit
+each of them: the count of an optimizer's state has no axis, and a spec with an entry is a ValueError for it.
 """,
     source="sgl-project/sglang-jax issue 1370; measured: Resource axis ... is not found in mesh",
     severity="error",

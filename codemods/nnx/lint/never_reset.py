@@ -102,12 +102,15 @@ def _sums_of(context: Context, event: CallEvent, loop: ast.For | ast.While, give
     every = next((b for b in blocks if inside(b, loop) and _modulo(b.test)), None)
     if every is None or in_test(event.scope):
         return
+    known = context.shared(_known_sums)
+    if loop not in known:
+        known[loop] = [*_sums_in(loop)]
+    sums = [(node, name) for node, name in known[loop] if not inside(node, every)]
+    if not sums:
+        return
     read = [ast.unparse(n) for one in given for n in ast.walk(written(context, one, event.scope)) if _place(n)]
-    for node in ast.walk(loop):
-        if not isinstance(node, ast.Assign) or not _place(node.targets[0]) or inside(node, every):
-            continue
-        name = ast.unparse(node.targets[0])
-        if name in read and _adds(node.value, name) and not _set_back(loop, name):
+    for _, name in sums:
+        if name in read and not _set_back(loop, name):
             if last_word(event.node.func) not in _STEPS and not _applied(context, event, name):
                 continue
             yield finding(
@@ -117,6 +120,20 @@ def _sums_of(context: Context, event: CallEvent, loop: ast.For | ast.While, give
                 f"the sum `{name}` goes on after the update: its gradients are applied again and again",
                 f"set `{name}` back to zeros behind the update",
             )
+
+
+def _known_sums(context: Context) -> dict[ast.AST, list[tuple[ast.Assign, str]]]:
+    """Return where the sums in loops are kept, which are looked at for every call in them."""
+    return {}
+
+
+def _sums_in(loop: ast.For | ast.While) -> Iterator[tuple[ast.Assign, str]]:
+    """Yield the assignments in a loop that add to a tree, with what holds that."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Assign) and _place(node.targets[0]) and isinstance(node.value, ast.Call | ast.IfExp):
+            name = ast.unparse(node.targets[0])
+            if _adds(node.value, name):
+                yield node, name
 
 
 def _place(node: ast.AST) -> bool:

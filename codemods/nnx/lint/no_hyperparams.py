@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
-from codemods.nnx.findings import Finding, finding
+from codemods.nnx.facts import AttrEvent, Scope
+from codemods.nnx.findings import Finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import OPTIMIZERS
-from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.lint.places import kinds_of, once
 from codemods.nnx.values import Attr, Call, Const, Item, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
@@ -21,32 +22,30 @@ _PLAIN = frozenset(f"optax.{name}" for name in OPTIMIZERS | {"chain", "fromage",
 def _check(context: Context) -> Iterator[Finding]:
     if not any(b"hyperparams" in module.source.data for module in context.asked.modules):
         return
+    found: dict[tuple[Scope, str, str], list[tuple[Scope, ast.AST]]] = {}
     for event in context.asked.attributes():
         if event.node.attr != "hyperparams" or context.bodies.guarded(event.node, event.scope):
             continue
-        base = event.base
-        if _of_plain(context, base, event.scope):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                "this state has no `hyperparams`: the transformation that it is of keeps none",
-                "make it by optax.inject_hyperparams(optax.adam)(learning_rate=...)",
-            )
-            continue
-        if not isinstance(base, Attr) or base.name != "opt_state":
-            continue
-        if kinds_of(context, base.base, event.scope) != {Kind.OPTIMIZER}:
-            continue
-        sources = list(context.sources.originals(context.flow.here(base.base, event.scope)))
-        if sources and all(_plain(context, source) for source in sources):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                "the state of this optimizer has no `hyperparams`: its transformation keeps none",
-                "make it by optax.inject_hyperparams(optax.adam)(learning_rate=...)",
-            )
+        what = _wrong(context, event)
+        if what:
+            found.setdefault((event.scope, what, ast.unparse(event.node.value)), []).append((event.scope, event.node))
+    for (_, what, _), places in found.items():
+        yield from once(RULE.code, places, what, "make it by optax.inject_hyperparams(optax.adam)(learning_rate=...)")
+
+
+def _wrong(context: Context, event: AttrEvent) -> str:
+    """Return what is wrong with hyperparameters that are asked for; empty if nothing is known to be."""
+    base = event.base
+    if _of_plain(context, base, event.scope):
+        return "this state has no `hyperparams`: the transformation that it is of keeps none"
+    if not isinstance(base, Attr) or base.name != "opt_state":
+        return ""
+    if kinds_of(context, base.base, event.scope) != {Kind.OPTIMIZER}:
+        return ""
+    sources = list(context.sources.originals(context.flow.here(base.base, event.scope)))
+    if sources and all(_plain(context, source) for source in sources):
+        return "the state of this optimizer has no `hyperparams`: its transformation keeps none"
+    return ""
 
 
 def _of_plain(context: Context, state: Value, scope: Scope) -> bool:

@@ -151,17 +151,16 @@ def _written(module: ModuleFacts) -> Iterator[str]:
     """Yield how the names of files begin into which a number is written without zeros in front."""
     few = {
         node.target.id
-        for node in ast.walk(module.scope.node)
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and _short(node.iter)
+        for node in module.source.of_type(ast.For)
+        if isinstance(node.target, ast.Name) and _short(node.iter)
     }
     saving = module.source.mentions(b"ckpt") or module.source.mentions(b"checkpoint")
-    for node in ast.walk(module.scope.node):
-        if saving and _plain(node):
-            yield ""
-        if isinstance(node, ast.JoinedStr):
-            for prefix, counter in _numbered(node):
-                if counter not in few and _SAVED.search(prefix) and _NAME.fullmatch(prefix):
-                    yield prefix
+    if saving and any(map(_plain, module.source.of_type(ast.Call, ast.BinOp))):
+        yield ""
+    for node in module.source.of_type(ast.JoinedStr):
+        for prefix, counter in _numbered(node):
+            if counter not in few and _SAVED.search(prefix) and _NAME.fullmatch(prefix):
+                yield prefix
 
 
 def _plain(node: ast.AST) -> bool:
@@ -178,7 +177,7 @@ def _plain(node: ast.AST) -> bool:
 
 def _padded(module: ModuleFacts) -> bool:
     """Say whether numbers are written with zeros in front somewhere: the names may be those."""
-    specs = (n.format_spec for n in ast.walk(module.scope.node) if isinstance(n, ast.FormattedValue))
+    specs = (n.format_spec for n in module.source.of_type(ast.FormattedValue))
     return any(spec is not None and ast.unparse(spec).lstrip("f'\"").startswith("0") for spec in specs)
 
 

@@ -27,7 +27,7 @@ _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
-        if name not in _OPTIMIZERS or len(event.value.args) < 1 or event.value.starred or in_test(event.scope):
+        if name not in _OPTIMIZERS or _model(event) is None or event.value.starred or in_test(event.scope):
             continue
         if (_in_attribute if event.loops else _in_method)(context, event) and _remembers(context, event):
             yield finding(
@@ -64,7 +64,7 @@ def _in_attribute(context: Context, event: CallEvent) -> bool:
     loop = event.loops[-1] if event.loops else None
     if not isinstance(statement, ast.Assign) or statement.value is not event.node or not isinstance(loop, ast.For):
         return False
-    target, model = statement.targets[0], event.value.args[0]
+    target, model = statement.targets[0], _model(event)
     me = function.self_param if function is not None else None
     if not isinstance(target, ast.Attribute) or not isinstance(model, Attr) or model.base is not me or me is None:
         return False
@@ -81,7 +81,7 @@ def _in_attribute(context: Context, event: CallEvent) -> bool:
 def _in_method(context: Context, event: CallEvent) -> bool:
     """Say whether a method binds an attribute of its object anew in every epoch, of one model, and takes its steps."""
     statement, function = event.statement, event.scope.function
-    model = event.value.args[0]
+    model = _model(event)
     me = function.self_param if function is not None else None
     if not isinstance(statement, ast.Assign) or statement.value is not event.node or function is None or me is None:
         return False
@@ -135,7 +135,13 @@ def _once(context: Context, event: CallEvent, me: Param, name: str) -> bool:
 
 def _itself(event: CallEvent) -> list[tuple[CallEvent, Value]]:
     """Return the call that makes an optimizer, with its model, if that has a name there."""
-    return [(event, event.value.args[0])] if _target(event) else []
+    model = _model(event)
+    return [(event, model)] if model is not None and _target(event) else []
+
+
+def _model(event: CallEvent) -> Value | None:
+    """Return the model that a call makes an optimizer for."""
+    return event.value.argument(0, "model")
 
 
 def _target(event: CallEvent) -> str:
@@ -149,7 +155,7 @@ def _target(event: CallEvent) -> str:
 
 def _through_helper(context: Context, event: CallEvent) -> list[tuple[CallEvent, Value]]:
     """Return the calls of a function that makes and returns an optimizer of the model that it is given."""
-    function, model = event.scope.function, event.value.args[0]
+    function, model = event.scope.function, _model(event)
     if function is None or function.returns != [event.value]:
         return []
     if isinstance(model, Attr) and model.base is function.self_param:

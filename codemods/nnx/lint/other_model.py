@@ -34,13 +34,15 @@ def _check(context: Context) -> Iterator[Finding]:
             yield from _given(context, event, callee.base, model)
             continue
         made = _only(context, flow.here(callee.base, event.scope))
-        if not isinstance(made.value, Call) or flow.calls.callee_name(made) not in _MADE or not made.value.args:
+        first = made.value.argument(0, "model") if isinstance(made.value, Call) else None
+        if not isinstance(made.value, Call) or flow.calls.callee_name(made) not in _MADE or first is None:
             continue
-        own = flow.follow(made, made.value.args[0])
+        own = flow.follow(made, first)
         given = _only(context, flow.here(model, event.scope))
         home = context.bodies.home(made.value.node)
         if isinstance(own.value, Attr) and isinstance(given.value, Attr) and home is not None:
-            own = begun(context, made.value.node.args[0], home) or own
+            model_node = argument(made.value.node, 0, "model")
+            own = (begun(context, model_node, home) if model_node is not None else None) or own
             given = begun(context, node, event.scope) or given
         if _different(context, own, given):
             source = event.scope.module.source
@@ -75,9 +77,10 @@ def _given(context: Context, event: CallEvent, optimizer: Param, model: Param) -
             if callee.function is not function or given is None or other is None:
                 continue
             made, one = flow.resolve(original(given)), flow.resolve(original(other))
-            if not isinstance(made.value, Call) or flow.calls.callee_name(made) not in _MADE or not made.value.args:
+            first = made.value.argument(0, "model") if isinstance(made.value, Call) else None
+            if first is None or flow.calls.callee_name(made) not in _MADE:
                 continue
-            own = flow.follow(made, made.value.args[0])
+            own = flow.follow(made, first)
             if _different(context, own, one):
                 yield finding(
                     RULE.code,

@@ -11,7 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.beside_loss import bindings_of
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.ignored_model import decorated_losses, differentiated
+from codemods.nnx.lint.ignored_model import differentiated
 from codemods.nnx.lint.places import in_test, received
 from codemods.nnx.lint.syntax import argument, operands, other_term, root_of
 from codemods.nnx.nodes import last_word
@@ -41,7 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _losses(context: Context) -> Iterator[tuple[FunctionFacts, Param, list[CallEvent]]]:
     """Yield the losses, with the argument of which the gradient is taken, and the calls that ask for it."""
-    for root in (*context.traced.gradients, *decorated_losses(context)):
+    for root in context.traced.gradients:
         if not root.partial and root.function.scope.module in context.asked and not in_test(root.scope):
             param = differentiated(root)
             if param is not None:

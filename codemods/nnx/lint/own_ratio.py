@@ -14,6 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, passed
 from codemods.nnx.lint.syntax import constant, entry_word, inside, names_in, root_of
 from codemods.nnx.lint.taken_anew import taken_anew
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Free, Item, Param, Sequence, Unknown, Value
 
@@ -25,6 +26,15 @@ _LOGS = pattern(r"(^|_)(log_?p|log_?probs?|logprobs?|logps?|logpi|logpas)(_|$)",
 _OTHERS = pattern(r"neg|nll|loss|cross|entropy|ref|target|new|next|cur|teacher|expert|demo", re.I)
 _CLIPPING = ("clip", "clamp", "clipped_surrogate_pg_loss")
 _KEEPING = frozenset({"stop_gradient", "astype", "squeeze", "asarray"})
+# what tells that a quotient is one of probabilities
+_LIKELY = pattern(
+    r"prob|softmax|polic|(^|_)(pi|pdf|logits?|exp|old|dist|actor|likelihoods?|logp\w*|density)(_|$)", re.I
+)
+# methods and functions that give something else at the next call, as the draws of a generator with a state
+_PASSING = frozenset({"rand", "randn", "random", "random_sample", "standard_normal", "normal", "uniform", "choice",
+                      "integers", "randint", "permutation", "sample", "beta", "gamma", "exponential", "poisson", "next",
+                      "pop", "popleft", "read", "recv", "step", "reset", "gauss", "lognormal", "binomial",
+                      "dirichlet", "multivariate_normal", "laplace"})  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -43,6 +53,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 words = f"`{ast.unparse(made)}` has the old probabilities before the new ones: the ratio is its inverse"
                 help = "put the new ones first, jnp.exp(new - old), so that a positive advantage makes them greater"
             elif one is not None and other is not None and _alike(context, one, other, event.scope):
+                if isinstance(made.op, ast.Div) and not _of_probabilities(made, one, other):
+                    continue
                 words = "both probabilities are computed alike of the same parameters: the ratio is always 1"
                 help = "keep the old log-probabilities with the batch, as the policy gave them when it acted"
             else:
@@ -86,6 +98,19 @@ def _difference(context: Context, ratio: Value, scope: Scope) -> ast.BinOp | Non
         ratio, kind = ratio.args[0], ast.Sub
     node = ratio.node if isinstance(ratio, Unknown) else None
     return node if isinstance(node, ast.BinOp) and isinstance(node.op, kind) else None
+
+
+def _of_probabilities(made: ast.BinOp, *parts: Value) -> bool:
+    """Say whether the names in a quotient, or in what its parts are, tell that it is one of probabilities."""
+    nodes = [made, *(node for part in map(_whole, parts) if (node := getattr(part, "node", None)) is not None)]
+    words = (last_word(n) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
+    return any(map(_LIKELY.search, words))
+
+
+def _whole(value: Value) -> Value:
+    while isinstance(value, Item):
+        value = value.base
+    return value
 
 
 def _is_upside_down(made: ast.BinOp) -> bool:
@@ -211,6 +236,8 @@ class _Again:
         """Say whether two calls call the same with the same, and none draws anything."""
         if one.starred or other.starred or len(one.args) != len(other.args) or not (one.args or one.keywords):
             return False  # of no arguments: perhaps the next key of a stream
+        if last_word(one.node.func) in _PASSING:
+            return False
         if dict.fromkeys(k for k, _ in one.keywords) != dict.fromkeys(k for k, _ in other.keywords):
             return False
         named = dict(other.keywords)

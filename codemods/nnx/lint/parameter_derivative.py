@@ -58,6 +58,11 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
 
 
+def named_as_derivative(word: str) -> bool:
+    """Say whether a name is one of the derivative of something by something, as ``u_t`` or ``dudx``."""
+    return any(form.match(word) is not None for form in (_BY, _INDEXED, _SHORT))
+
+
 def _said(
     context: Context, event: CallEvent, name: str, place: object, params: list[str], function: str
 ) -> Iterator[Finding]:

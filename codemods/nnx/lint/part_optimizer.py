@@ -17,6 +17,7 @@ from codemods.nnx.lint.syntax import argument
 from codemods.nnx.lint.trained_teacher import trained_teachers
 from codemods.nnx.lint.whole_gradient import PARAM, losses_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.values import Call, Function, Value
 
 _MEANINGLESS = frozenset(
@@ -39,7 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
     made = [
         event
         for event, name in foreign(context, "Optimizer", everywhere=True)
-        if name == "flax.nnx.Optimizer" and len(event.value.args) > 1 and not event.value.starred
+        if name == "flax.nnx.Optimizer" and event.value.argument(1, "tx") is not None and not event.value.starred
     ]
     if len(made) < 2:
         return
@@ -49,16 +50,13 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if _followed(context, chosen, event).value != PARAM:
             continue
-        models = context.sources.originals(context.flow.here(event.value.args[0], event.scope))
+        models = _models(context, event)
         parts = _parts(context, models)
         own = _named(event, parts)
         if not own:
             continue
         for other in made:
-            if (
-                other is event
-                or context.sources.originals(context.flow.here(other.value.args[0], other.scope)) != models
-            ):
+            if other is event or not models or _models(context, other) != models:
                 continue
             theirs = (_selected(context, other, parts) or _named(other, parts)) - own
             trained = next((part for part in sorted(theirs) if _reaches(context, event, own, part)), None)
@@ -73,6 +71,12 @@ def _check(context: Context) -> Iterator[Finding]:
                     related=[(other.node, "which has an optimizer of its own")] if other.scope is event.scope else [],
                 )
                 break
+
+
+def _models(context: Context, event: CallEvent) -> OrderedSet[Bound]:
+    """Return what may be the model that a call makes an optimizer for."""
+    model = event.value.argument(0, "model")
+    return OrderedSet() if model is None else context.sources.originals(context.flow.here(model, event.scope))
 
 
 def _followed(context: Context, value: Value, event: CallEvent) -> Bound:

@@ -18,6 +18,7 @@ from codemods.nnx.kinds import Kind, class_kind, names_of
 from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
+from codemods.nnx.lint.uncompiled import never_compiled
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
@@ -29,10 +30,12 @@ NNX_OBJECTS = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.RNGS, Ki
 
 def traced_bodies(context: Context, level: int = STAGED) -> Iterator[tuple[FunctionFacts, Tracing]]:
     """Yield the functions asked about that are traced for certain and reach a level, in the order of their text."""
-    known = context.traced.known
+    known, off = context.traced.known, context.shared(never_compiled)
     for function in context.asked.functions():
         tracing = known.get(function)
         if tracing is not None and tracing.level >= level and context.traced.certain(function):
+            if function in off and (level >= STAGED or not off[function]):
+                continue
             yield function, tracing
 
 

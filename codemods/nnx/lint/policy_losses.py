@@ -58,9 +58,9 @@ def _graded_value(context: Context, value: Value | None, depth: int) -> bool:
     if not isinstance(value, Param) or depth > _DEPTH or value.name not in value.function.params:
         return False
     for root in context.traced.gradients:
-        if root.function is not value.function or value.name in root.static or root.options is None:
+        if root.function is not value.function or value.name in root.static:
             continue
-        numbers = keyword(root.options, "argnums")
+        numbers = keyword(root.options, "argnums") if root.options is not None else None
         plain = numbers is None or isinstance(constant(numbers), int | tuple | list)
         if plain and not any(m.source.matches(_PARTS) for m in {root.scope.module, value.function.scope.module}):
             return True
@@ -75,7 +75,10 @@ def _graded_value(context: Context, value: Value | None, depth: int) -> bool:
 def turned_by_callers(context: Context, function: FunctionFacts) -> bool:
     """Say whether a caller of a loss turns its sign, or adds its gradient."""
     for event in context.flow.sites.callers(function):
-        graded = isinstance(event.node.func, ast.Call)  # jax.grad(loss)(...), which a step subtracts
+        # jax.grad(loss)(...), which a step subtracts
+        graded = isinstance(event.node.func, ast.Call) or any(
+            callee.gradient for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+        )
         for node in ast.walk(event.statement):
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and inside(event.node, node.operand):
                 return True

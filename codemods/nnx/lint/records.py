@@ -96,11 +96,27 @@ class Records:
                     if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
                         continue
                     name, made = statement.target.id, statement.value
-                    if isinstance(made, ast.Call) and static(made):
+                    if isinstance(made, ast.Call) and (static(made) or self._made_static(made, parent)):
                         found.pop(name, None)  # whatever it is in a base class
                     elif not kept or name in kept:
                         found[name] = statement.annotation
         return found
+
+    def _made_static(self, made: ast.Call, cls: ClassFacts) -> bool:
+        """Say whether what describes a field is a function of the project, or one that ``functools.partial`` gave
+        options, which may leave it out of the leaves: ``static = partial(struct.field, pytree_node=False)``."""
+        value = cls.scope.module.values.get(made)
+        if not isinstance(value, Call):
+            return False
+        called = self._flow.follow(self._flow.here(value, cls.scope), value.callee)
+        if isinstance(called.value, Ref):
+            return False
+        bound = called.value
+        if not isinstance(bound, Call) or self._flow.calls.callee_name(called) != "functools.partial":
+            return True
+        first = self._flow.follow(called, bound.args[0]).value if bound.args else None
+        field = isinstance(first, Ref) and last(first.name) == "field"
+        return not field or any(one.arg in {None, "pytree_node", "static", "metadata"} for one in bound.node.keywords)
 
     def _kept(self, cls: ClassFacts) -> tuple[str, ...] | None:
         """Return the fields of a registered class that are no part of its structure.

@@ -6,17 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.arrays import batched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.many_to_one import has_axes, in_order, is_number, may_repeat
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Param, Sequence, Unknown, Value
 
 _METHODS = {"+": "add", "-": "subtract", "*": "multiply", "maximum": "max", "minimum": "min"}
 _OPERATIONS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
@@ -38,7 +39,11 @@ def _check(context: Context) -> Iterator[Finding]:
         operation, other = changed
         if _reads(event.scope, other, array, 0):
             continue
-        if not _several(context, index, event.scope) and not _counted(context, event, array, index, operation, other):
+        if (
+            not _several(context, index, event.scope)
+            and not _counted(context, event, array, index, operation, other)
+            and not (operation in {"+", "-"} and _of_many(context, event, index, other))
+        ):
             continue
         if operation == "*" and not _axes(context, other, event.scope):
             continue  # as much for every item, whichever is picked twice
@@ -166,9 +171,64 @@ def _counted(context: Context, event: CallEvent, array: Value, index: Value, ope
         return False
     items = index.items if isinstance(index, Sequence) and isinstance(index.node, ast.Tuple) else (index,)
     bounds = [context.flow.here(_picked(one), event.scope) for one in items if not _whole(one)]
-    return any(_sliced(one) or has_axes(context, one) for one in bounds) and not any(
-        in_order(context, one) for one in bounds
-    )
+    several = any(_sliced(one) or has_axes(context, one) for one in bounds)
+    if not several and len(items) == 1 and isinstance(at, ast.Subscript):
+        several = bool(_ITEMS.search(last_word(at.slice).lower())) and _as_it_is(context, items[0], at.slice)
+    if not several or any(in_order(context, one) for one in bounds):
+        return False
+    return not any(_all_apart(source) for one in bounds for source in context.sources.originals(one))
+
+
+# what is picked, of many
+_ITEMS = pattern(
+    r"(^|_)(ind(ices|exes|s)|idxs|ids|states|tokens|labels|bins|cells|words|actions|arms|choices|nodes|clusters|codes"
+    r"|assignments|classes|categories|symbols|buckets|experts|predictions|preds|hashes|items|users|receivers|senders)$"
+)
+# what belongs to many of the things that come with it
+_MANY = pattern(
+    r"(^|_)(tokens|(token|input|word|segment|cell|bin|cluster)_ids|receivers|senders|segments|bins|labels)$"
+)
+_APART = pattern(r"uniq|distinct|perm|sort|top|mask|slot|free")
+
+
+def _of_many(context: Context, event: CallEvent, index: Value, other: ast.expr) -> bool:
+    """Say whether an index is called what comes more than once, as the tokens of a text or the cells of particles."""
+    func = event.node.func
+    at = func.value if isinstance(func, ast.Attribute) else None
+    if not isinstance(at, ast.Subscript) or isinstance(other, ast.Constant):
+        return False
+    items = index.items if isinstance(index, Sequence) and isinstance(index.node, ast.Tuple) else (index,)
+    picked = [one for one in items if not _whole(one)]
+    nodes = [one for one in elements(at.slice) if not isinstance(one, ast.Slice | ast.Constant)]
+    if len(picked) != 1 or len(nodes) != 1 or not _MANY.search(last_word(nodes[0]).lower()):
+        return False
+    if not _as_it_is(context, picked[0], nodes[0]):
+        return False
+    return not in_order(context, context.flow.here(picked[0], event.scope))
+
+
+def _as_it_is(context: Context, index: Value, node: ast.expr) -> bool:
+    """Say whether an index is what a function is called with by that name, and no round or map gets a part of it."""
+    if not isinstance(index, Param) or not isinstance(node, ast.Name) or index.name != node.id:
+        return False
+    function = index.function
+    if _APART.search(node.id.lower()) or function in context.shared(batched) or function in context.shared(_bodies):
+        return False
+    marks = [last_word(n.annotation) for n in function.node.args.args if n.arg == index.name and n.annotation]
+    given = context.sources.originals(Bound(index))
+    return not {"int", "slice"} & {*marks} and not any(is_number(context, one) or _all_apart(one) for one in given)
+
+
+def _all_apart(source: Bound) -> bool:
+    """Say whether a value is an array that is written with other numbers at all its places."""
+    value = source.value
+    numbers = constant(value.node.args[0]) if isinstance(value, Call) and value.node.args else None
+    return isinstance(numbers, list | tuple) and len({str(one) for one in numbers}) == len(numbers)
+
+
+def _bodies(context: Context) -> frozenset[FunctionFacts]:
+    """Return the functions that loops of JAX call with the elements of arrays, or their counter."""
+    return frozenset(root.function for root in context.traced.roots if root.transform.startswith("jax.lax."))
 
 
 def _picked(value: Value) -> Value:

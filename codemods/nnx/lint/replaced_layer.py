@@ -23,8 +23,9 @@ _HELPERS = 3  # functions that hand on an optimizer
 def _check(context: Context) -> Iterator[Finding]:
     made: dict[Scope, list[tuple[CallEvent, Value]]] = {}
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True):
-        if name in _OPTIMIZERS and event.value.args and not event.value.starred:
-            made.setdefault(event.scope, []).append((event, event.value.args[0]))
+        model = event.value.argument(0, "model")
+        if name in _OPTIMIZERS and model is not None and not event.value.starred:
+            made.setdefault(event.scope, []).append((event, model))
     for event, model in _of_optax(context):
         made.setdefault(event.scope, []).append((event, model))
     if not made:

@@ -249,7 +249,8 @@ def _micro_steps(context: Context) -> Iterator[Finding]:
             home = context.bodies.home(schedule.value.node)
             if node is None or home is None or home.module not in context.asked:
                 continue
-            if _per_batch(context, written(context, node, home), last_word(every), home):
+            whole = written(context, node, home)
+            if _per_batch(context, whole, last_word(every), home) or _as_looped(context, whole, every, home):
                 yield finding(
                     RULE.code,
                     home,
@@ -359,6 +360,77 @@ def _taken_singly(context: Context, name: str) -> bool:
     )
 
 
+def _as_looped(context: Context, node: ast.expr, every: ast.expr, scope: Scope) -> bool:
+    """Say whether a number is that of the rounds of loops within each other, of which the inner one updates once."""
+    factors = _factors(context, node, scope, 0)
+    names = sorted(factors)
+    if not factors or last_word(every) in factors:
+        return False
+    total = the_number(context, scope.module.values.get(node), scope)
+    together = constant(every) if isinstance(every, ast.Constant) else None
+    if total is None and len(factors) == 1:
+        return False  # whose rounds are asked for by its name
+    nests = context.shared(_nests)
+    if any("" not in words and sorted(words) == names for words in ([*map(last_word, one)] for one, _ in nests)):
+        return True
+    if not nests or total is None or total <= 1 or not (together is None or isinstance(together, int)):
+        return False
+    for rounds, module in nests:
+        counts = [the_number(context, module.values.get(count), module.scope) for count in rounds]
+        known = [one for one in counts if one is not None]
+        if not known or len(known) < len(counts) or math.prod(known) != total:
+            return False
+    return True
+
+
+def _factors(context: Context, node: ast.expr, scope: Scope, depth: int) -> list[str]:
+    """Return the names, and numbers, of which a number is the product; none if it is computed in another way."""
+    if isinstance(node, ast.Constant):
+        return [str(node.value)]
+    if isinstance(node, ast.BinOp):
+        sides = [_factors(context, one, scope, depth) for one in (node.left, node.right)]
+        return [*sides[0], *sides[1]] if isinstance(node.op, ast.Mult) and all(sides) else []
+    inner = written(context, node, scope)
+    if isinstance(inner, ast.BinOp) and depth < _DEPTH:
+        return _factors(context, inner, scope, depth + 1)
+    return [last_word(node)] if isinstance(node, ast.Name | ast.Attribute) else []
+
+
+def _nests(context: Context) -> list[tuple[list[ast.expr], ModuleFacts]]:
+    """Return the numbers of the rounds of loops within each other, of which the inner one updates an optimizer once.
+
+    They are left out where one of them is not known.
+    """
+    found: list[tuple[list[ast.expr], ModuleFacts]] = []
+    for module in context.project.modules:
+        loops = [*module.source.of_type(ast.For)]
+        # what may take several batches at once
+        several = any(word in module.source.data for word in (b"scan", b"fori_loop", b"while_loop"))
+        for loop in loops:
+            body = [n for s in loop.body for n in ast.walk(s)]
+            calls = [last_word(n.func) for n in body if isinstance(n, ast.Call)]
+            if any(isinstance(n, ast.For | ast.While | ast.ListComp | ast.GeneratorExp) for n in body):
+                continue
+            if calls.count("update") != 1 and (several or sum(map(bool, map(_ONE_STEP.search, calls))) != 1):
+                continue
+            around = [one for one in loops if any(n is loop for s in one.body for n in ast.walk(s))]
+            rounds = [_count(one) for one in (*around, loop)]
+            whole = [one for one in rounds if one is not None]
+            found.append((whole if len(whole) == len(rounds) else [], module))
+    return found
+
+
+def _count(loop: ast.For) -> ast.expr | None:
+    """Return the number of rounds of a loop over a range from zero."""
+    counted = loop.iter
+    if not isinstance(counted, ast.Call) or last_word(counted.func) not in {"range", "trange"} or counted.keywords:
+        return None
+    if len(counted.args) == 2 and constant(counted.args[0]) != 0:
+        return None
+    return counted.args[-1] if len(counted.args) in {1, 2} else None
+
+
+_ONE_STEP = pattern(r"^_?(train|update|micro|mini|train_micro|train_mini)?_?step(_fn)?$|^train_batch$")
 _STEP = pattern(r"step|update")
 
 

@@ -109,9 +109,8 @@ def _changed(context: Context, name: str, scope: Scope) -> bool:
     """Say whether a body changes the model that a variable holds: by new parameters, or by an optimizer."""
     return any(
         last_word(event.node.func) in {"update", "Optimizer", "ModelAndOptimizer"}
-        and bool(event.node.args)
-        and isinstance(event.node.args[0], ast.Name)
-        and event.node.args[0].id == name
+        and isinstance(model := argument(event.node, 0, "model"), ast.Name)
+        and model.id == name
         for event in context.bodies.calls.get(scope, ())
     )
 
@@ -175,7 +174,8 @@ def _optimized(context: Context, target: ast.Name | ast.Attribute, scope: Scope)
     text = ast.unparse(target)
     return any(
         last_word(event.node.func) in {"Optimizer", "ModelAndOptimizer"}
-        and any(isinstance(given, type(target)) and ast.unparse(given) == text for given in event.node.args[:1])
+        and isinstance(model := argument(event.node, 0, "model"), type(target))
+        and ast.unparse(model) == text
         for event in context.bodies.calls.get(scope, ())
     )
 
@@ -509,7 +509,7 @@ def _model(context: Context, source: ast.expr, scope: Scope) -> bool:
     return any(
         context.flow.calls.name(event) in {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"}
         for event in calls
-        if event.value.args[:1] == (value,)
+        if event.value.argument(0, "model") is value
     )
 
 

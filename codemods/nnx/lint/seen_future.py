@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.mask_meaning import PADDING, meaning
@@ -162,9 +162,33 @@ def _parts(context: Context, model: ClassFacts) -> list[ClassFacts]:
                 made = context.flow.classes.class_of(context.flow.here(event.value, event.scope))
                 if made is not None and made not in found:
                     found.append(made)
-        if len(found) > _CLASSES or cls.scope.module.source.matches(_ELSEWHERE):
+        if len(found) > _CLASSES or _hides(cls.scope.module):
             return []
     return found
+
+
+def _hides(module: ModuleFacts) -> bool:
+    """Say whether a module may hide the future in another way, by the names and short texts of its code; prose says so
+    only of models that are meant to see it."""
+    if not module.source.matches(_ELSEWHERE):
+        return False
+    if module.source.matches(_MEANT):
+        return True
+    for node in ast.walk(module.scope.node):
+        words = [getattr(node, field, None) for field in ("id", "attr", "arg", "name")]
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not any(map(str.isspace, node.value)):
+            words.append(node.value)
+        if isinstance(node, ast.keyword) and node.arg == "decode" and constant(node.value) is not False:
+            return True
+        if any(isinstance(word, str) and _WORDS.search(word) for word in words):
+            return True
+    return False
+
+
+_MEANT = pattern(rb"prefix|bidirectional", re.I)
+_WORDS = pattern(
+    r"causal|^tri[lu]|_tri[lu]|look_?ahead|subsequent|autoregressive_mask|local_window|pairwise_fn|future", re.I
+)
 
 
 def _attentions(context: Context, classes: list[ClassFacts]) -> list[CallEvent]:
@@ -198,7 +222,7 @@ def _of_functions(context: Context, model: ast.Call, event: CallEvent) -> list[C
             if function in found:
                 continue
             found.append(function)
-            if len(found) > _CLASSES or function.scope.module.source.matches(_ELSEWHERE):
+            if len(found) > _CLASSES or _hides(function.scope.module):
                 return []
             calls += context.bodies.calls.get(function.scope, ())
     return [one for one in calls[1:] if context.flow.calls.name(one) in _FUNCTIONS | _SOFTMAX]

@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, kinds_of
+from codemods.nnx.lint.stale_elsewhere import behind_called, elsewhere_called, stale_attributes
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -31,6 +32,14 @@ _EVALUATING = pattern(r"(^|_)(eval\w*|accuracy|valid\w*|acc|test)(_|$)", re.I)
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _stale_models(context)
+    for place, call, model, state in stale_attributes(context):
+        yield finding(
+            RULE.code,
+            place,
+            call,
+            f"`{state}` was split off `{model}` in the constructor and is trained: `{model}` stays what it was",
+            f"make the model of what is trained: nnx.merge(graphdef, {state})",
+        )
     yield from _first_names(context)
     for scope, node in each(context, ast.Assign):
         if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name) or in_test(scope):
@@ -153,6 +162,13 @@ def _split(context: Context, scope: Scope) -> Iterator[tuple[ast.Assign, str, st
     """Yield the assignments that split a model, with the names of the model and of what is trained of it."""
     for node in _assigns(context, scope):
         call, target = node.value, node.targets[0]
+        if isinstance(call, ast.Call) and isinstance(target, ast.Name) and last_word(call.func) == "state":
+            model = call.args[0] if call.args else None
+            made = scope.module.values.get(call)
+            if isinstance(model, ast.Name) and not _KEPT.search(model.id) and isinstance(made, Call):
+                if context.flow.calls.callee_name(context.flow.here(made, scope)) == "flax.nnx.state":
+                    yield node, model.id, target.id
+            continue
         if not isinstance(call, ast.Call) or not isinstance(target, ast.Tuple) or len(node.targets) != 1:
             continue
         model = call.args[0] if call.args else None
@@ -167,27 +183,47 @@ def _split(context: Context, scope: Scope) -> Iterator[tuple[ast.Assign, str, st
 def _stale_models(context: Context) -> Iterator[Finding]:
     """Yield the calls, in a loop that trains a state, of the model that the state was split off."""
     for module in context.asked.modules:
-        if not module.source.mentions(b"split"):
+        if not module.source.mentions(b"split") and not module.source.mentions(b"state"):
             continue
         for scope in (module.scope, *(function.scope for function in module.functions)):
             for node, model, source in _split(context, scope) if not in_test(scope) else ():
                 loop = _loop_behind(context, node, scope)
                 if loop is None or not _steps(loop, source) or not _only_read(loop, model):
                     continue
+                if _given_both(loop, model, source) or _bound_between(scope, model, node, loop):
+                    continue
                 merged = (n for n in ast.walk(loop) if isinstance(n, ast.Call) and last_word(n.func) == "merge")
                 if any(merged) or _in_inner(loop, source):
                     continue
-                read = _called(context, scope, loop, model)
+                read, place = _called(context, scope, loop, model), scope
+                if read is None:
+                    read, place = elsewhere_called(context, scope, loop, model, source) or (None, scope)
+                if read is None and isinstance(node.targets[0], ast.Name):  # of what nnx.split gives NNX812 tells
+                    read = behind_called(context, scope, loop, model, source)
                 if read is not None:
                     yield finding(
                         RULE.code,
-                        scope,
+                        place,
                         read,
                         f"`{source}` was split off `{model}` before the loop, which trains `{source}`: `{model}` stays "
                         "what it was in every round",
                         f"put it back before: nnx.update({model}, {source})",
                         related=[(node, "split here")],
                     )
+
+
+def _given_both(loop: ast.For | ast.While, model: str, source: str) -> bool:
+    """Say whether a call gets a model with its state, and may put that into it."""
+    calls = (n for n in ast.walk(loop) if isinstance(n, ast.Call))
+    given = ([*n.args, *(k.value for k in n.keywords)] for n in calls)
+    return any({model, source} <= {n.id for n in one if isinstance(n, ast.Name)} for one in given)
+
+
+def _bound_between(scope: Scope, model: str, split: ast.Assign, loop: ast.For | ast.While) -> bool:
+    """Say whether a model is bound anew between the place where its state is split off and the end of a loop."""
+    end = loop.end_lineno or loop.lineno
+    stores = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return any(n.id == model and split.lineno < n.lineno <= end for n in stores)
 
 
 def _in_inner(loop: ast.For | ast.While, source: str) -> bool:
@@ -271,7 +307,8 @@ RULE = lint_rule(
     why="""\
 Parameters that a step returns are new ones. A model that was merged of the old ones, or a variable that holds them,
 stays what it was: its accuracy is that of the first parameters in every round. Reference and target networks are meant
-to stay and have other names; what is updated, or bound again in the loop, is left alone.
+to stay and have other names; what is updated, or bound again in the loop, is left alone. A model of
+which the state was split off and trained stays as it was in functions and in other methods of its object as well.
 """,
     source="Flax pull request 3982; measured: the accuracy stays at 0.18 while the loss falls",
     severity="warning",

@@ -12,13 +12,14 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, 
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.between import Place, changed_between, compiling_roots, stands_between, uncompiled
+from codemods.nnx.lint.between import Place, changed_between, compiling_roots, stands_between
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.for_want import for_want
+from codemods.nnx.lint.given_in_vain import given_in_vain
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.left_as_is import left_as_is
-from codemods.nnx.lint.made_alike import made_alike, of_literals
+from codemods.nnx.lint.made_alike import made_alike, of_literals, record_of_literals
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
@@ -27,6 +28,7 @@ from codemods.nnx.lint.same_again import compiled_anew, in_other_cells, of_other
 from codemods.nnx.lint.static_changed import changed_statics
 from codemods.nnx.lint.syntax import constant, inside, is_none, keyword, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
+from codemods.nnx.lint.uncompiled import uncompiled
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import (
@@ -95,7 +97,7 @@ def _read(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.Name,
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in steady:
             value = function.scope.module.values.get(node)
             if isinstance(value, Free) and value.scope.function not in context.traced:
-                if same_said(function.scope, node):
+                if same_said(function.scope, node) or given_in_vain(context, node, function.scope):
                     continue
                 if not of_comprehension(function.scope.module.source, node):
                     yield node, value
@@ -200,6 +202,8 @@ def _same(context: Context, free: Free, scope: Scope) -> bool:
         return False
     alike = (made_alike(context, scope, n) for n in nodes if isinstance(n, ast.Assign))
     if _settled(nodes[0]) or of_literals(context, nodes[0], scope) or _length(context, nodes[0], scope):
+        return True
+    if record_of_literals(context, nodes[0], scope):
         return True
     return all(alike)
 
@@ -312,7 +316,16 @@ def _chosen_by(context: Context, name: ast.Name, scope: Scope) -> Iterator[ast.e
 
 def _settled(node: ast.Assign) -> bool:
     """Say whether a statement gives a variable the same value again: that of an attribute, or a literal."""
-    return all(isinstance(n, ast.Attribute | ast.Name | ast.Constant | ast.expr_context) for n in ast.walk(node.value))
+    return all(isinstance(n, _PLAIN) for n in ast.walk(node.value)) or all(
+        isinstance(n, _LITERAL) for n in ast.walk(node.value)
+    )
+
+
+_PLAIN = ast.Attribute | ast.Name | ast.Constant | ast.expr_context
+_LITERAL = (
+    ast.Constant | ast.Tuple | ast.List | ast.Set | ast.Dict | ast.UnaryOp | ast.BinOp
+    | ast.operator | ast.unaryop | ast.expr_context
+)  # fmt: skip
 
 
 def _with_the_shape(context: Context, scope: Scope, node: ast.AST) -> bool:

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
-from codemods.nnx.lint.syntax import Path
+from codemods.nnx.lint.syntax import Path, argument
 
 
 def stale_pairs(context: Context, code: str) -> Iterator[Finding]:
@@ -24,9 +24,9 @@ def stale_pairs(context: Context, code: str) -> Iterator[Finding]:
         statement = event.statement
         if name != "flax.nnx.ModelAndOptimizer" or in_test(event.scope) or not isinstance(statement, ast.Assign):
             continue
-        if statement.value is not event.node or not event.node.args or len(statement.targets) != 1:
+        if statement.value is not event.node or len(statement.targets) != 1:
             continue
-        model, target = event.node.args[0], statement.targets[0]
+        model, target = argument(event.node, 0, "model"), statement.targets[0]
         if isinstance(model, ast.Name) and isinstance(target, ast.Name):
             yield from _rebound(context, event, statement, model.id, target.id, code)
 

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.places import foreign, in_test, target_of
-from codemods.nnx.lint.syntax import Path, root_of
+from codemods.nnx.lint.syntax import Path, keyword, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
@@ -191,7 +191,8 @@ def _handed_before(context: Context, event: CallEvent, model: ast.Name) -> bool:
 def _optimizer(context: Context, event: CallEvent, name: ast.Name) -> bool:
     """Say whether a name is what an optimizer or another partial application is made of."""
     return any(
-        name in one.node.args and last_word(one.node.func) in {"Optimizer", "ModelAndOptimizer", "cached_partial"}
+        name in (*one.node.args, keyword(one.node, "model"))
+        and last_word(one.node.func) in {"Optimizer", "ModelAndOptimizer", "cached_partial"}
         for one in context.bodies.calls.get(event.scope, ())
     )
 

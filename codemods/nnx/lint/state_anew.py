@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.epochs import over_epochs
+from codemods.nnx.lint.going_on import again_by_method, goes_on
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, kinds_of, passed, position, unchanged
 from codemods.nnx.lint.syntax import argument, names_in
-from codemods.nnx.nodes import elements
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
 
 _STATELESS = frozenset({"sgd", "scale", "identity", "set_to_zero", "sign_sgd"})
@@ -22,14 +24,17 @@ _STATELESS = frozenset({"sgd", "scale", "identity", "set_to_zero", "sign_sgd"})
 
 def _check(context: Context) -> Iterator[Finding]:
     told: set[ast.AST] = set()
-    for event in _of_epochs(context):
+    for event, of_epochs in _of_epochs(context):
         told.add(event.node)
+        when, loop = (
+            ("in every epoch", "the loop over the epochs") if of_epochs else ("with every call", "the loop around")
+        )
         yield finding(
             RULE.code,
             event.scope,
             event.node,
-            "the state of the optimizer is made anew in every epoch: its moments and its count begin again",
-            "make it once before the loop over the epochs, and hand it on",
+            f"the state of the optimizer is made anew {when}: its moments and its count begin again",
+            f"make it once before {loop}, and hand it on",
         )
     for event in context.bodies.named("update"):
         callee = event.value.callee
@@ -73,27 +78,95 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _of_epochs(context: Context) -> Iterator[CallEvent]:
-    """Yield the states that a function makes for itself, which a loop over epochs calls with what it gave before."""
+def _of_epochs(context: Context) -> Iterator[tuple[CallEvent, bool]]:
+    """Yield the states that a function makes for itself, which a loop calls with what it gave before.
+
+    With each comes whether the loop goes over epochs; others go on with the same problem.
+    """
     for event in context.bodies.named("init"):
         callee, function, statement = event.value.callee, event.scope.function, event.statement
         if event.scope.module not in context.asked or function is None or not isinstance(callee, Attr) or event.loops:
             continue
         params = event.value.args[0] if len(event.value.args) == 1 else None
-        if not isinstance(params, Param) or params.function is not function or in_test(event.scope):
+        kept = isinstance(params, Attr) and _kept_by(event, params)
+        if not kept and (not isinstance(params, Param) or params.function is not function):
             continue
         state = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
-        if not isinstance(state, ast.Name) or _given_back(context, event, state.id):
+        if not isinstance(state, ast.Name) or in_test(event.scope) or _given_back(context, event, state.id):
             continue
         if kinds_of(context, callee.base, event.scope) != {Kind.TRANSFORM} or not _keeps(context, event, callee.base):
             continue
+        several = _several(context, event)
         for caller in callers_of(context, function):
-            given = passed(caller, params)
-            if not isinstance(given, Loop) or given.again is None or not caller.loops:
+            if kept:
+                if several and _remembers(context, event, callee.base) and again_by_method(context, caller):
+                    yield event, False
+                    break
                 continue
-            if over_epochs(caller.loops[-1]) and given.node is caller.loops[-1] and _from(given.again, caller.value):
-                yield event
+            assert isinstance(params, Param)
+            given = passed(caller, params)
+            loop = caller.loops[-1] if caller.loops else None
+            if over_epochs(loop) and isinstance(given, Loop) and given.again is not None and given.node is loop:
+                if _from(given.again, caller.value):
+                    yield event, True
+                    break
+            elif several and _remembers(context, event, callee.base) and goes_on(context, caller, params):
+                yield event, False
                 break
+
+
+def _kept_by(event: CallEvent, params: Attr) -> bool:
+    """Say whether a method optimizes an attribute of its object, and puts the result there."""
+    function = event.scope.function
+    owner = function.owner if function is not None else None
+    if owner is None or function is None or params.base is not function.self_param:
+        return False
+    return any(method is function for method, _ in owner.stores.get(params.name, ()))
+
+
+def _several(context: Context, event: CallEvent) -> bool:
+    """Say whether a function takes several steps: it has a loop of Python or of JAX."""
+    return any(
+        isinstance(n, ast.For | ast.While)
+        or (isinstance(n, ast.Call) and last_word(n.func) in {"scan", "fori_loop", "while_loop"})
+        for n in context.bodies.nodes(event.scope)
+    )
+
+
+def _remembers(context: Context, event: CallEvent, base: Value) -> bool:
+    """Say whether a transformation is known to keep more than nothing, wherever it comes from."""
+    sources = context.sources.originals(context.flow.here(base, event.scope))
+    return bool(sources) and all(_counts(context, one) for one in sources)
+
+
+def _counts(context: Context, source: Bound) -> bool:
+    """Say whether a transformation of optax counts its steps or averages over them."""
+    name = context.flow.calls.callee_name(source) if isinstance(source.value, Call) else ""
+    if not isinstance(source.value, Call) or not name.startswith("optax."):
+        return False
+    if last(name) == "chain":
+        parts = [one for given in source.value.given
+                 for one in context.sources.originals(context.flow.with_value(source, given))]  # fmt: skip
+        return any(_counts(context, one) for one in parts)
+    if last(name) in _AVERAGING:
+        return True
+    if last(name) != "sgd":
+        return False
+    rate = source.value.argument(0, "learning_rate")
+    rates = context.sources.originals(context.flow.with_value(source, rate)) if rate is not None else ()
+    scheduled = any(
+        isinstance(one.value, Call)
+        and last(context.flow.calls.callee_name(one)).endswith(("schedule", "schedules", "decay"))
+        for one in rates
+    )
+    return scheduled or source.value.argument(1, "momentum") is not None
+
+
+_AVERAGING = frozenset(
+    {"adam", "adamw", "rmsprop", "adagrad", "adadelta", "adafactor", "adamax", "adamaxw", "amsgrad", "lamb", "lion",
+     "nadam", "nadamw", "radam", "yogi", "novograd", "adabelief", "adan", "scale_by_adam", "scale_by_schedule", "trace",
+     "scale_by_rms", "lbfgs"}
+)  # fmt: skip
 
 
 def _given_back(context: Context, event: CallEvent, state: str) -> bool:

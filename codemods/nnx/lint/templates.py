@@ -135,6 +135,8 @@ def _number(node: ast.expr) -> float | None:
 
 def _joined(found: list[Factor]) -> tuple[Factor, ...]:
     """Join equal factors: ``x * x`` is ``x**2``."""
+    if len(found) < 2:
+        return tuple(one for one in found if one.power)
     powers: dict[str, Factor] = {}
     for one in found:
         key = ast.unparse(one.node)

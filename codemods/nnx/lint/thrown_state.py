@@ -63,6 +63,9 @@ def _unpacked(context: Context, event: CallEvent, target: ast.Tuple) -> Iterator
 
 def _by_keys(context: Context, event: CallEvent, target: ast.Name) -> Iterator[tuple[CallEvent, ast.AST, str]]:
     """Yield the new states beside ``saved["params"]`` and ``saved["step"]``, whose third entry nothing reads."""
+    saved = context.shared(_saved_only)
+    if not saved:
+        return
     reads = _loads(event.scope, target.id)
     entries = {
         node.value: node
@@ -72,9 +75,6 @@ def _by_keys(context: Context, event: CallEvent, target: ast.Name) -> Iterator[t
     keys = {read: constant(entries[read].slice) if read in entries else None for read in reads}
     words = [key for key in keys.values() if isinstance(key, str)]
     if len(words) != len(reads) or not any(map(_COUNT.search, words)):
-        return
-    saved = _saved_only(context)
-    if not saved:
         return
     others = {key for key in words if not _COUNT.search(key)}
     taken = {

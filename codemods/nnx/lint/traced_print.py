@@ -12,6 +12,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell_name
+from codemods.nnx.lint.linen.modules import modules_of
 from codemods.nnx.lint.other_way import runs_untraced
 from codemods.nnx.lint.places import foreign, in_test, traced_calls
 from codemods.nnx.lint.syntax import operands
@@ -36,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
             first = arguments[:1]
             joined = bool(first) and isinstance(first[0], ast.JoinedStr)
             made = _parts(first[0]) if first else []
-            if (joined or made != first) and any(context.taint.node_holds(part, event.scope) for part in made):
+            if (joined or made != first) and any(_holds(context, part, event) for part in made):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -52,7 +53,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if _shows_tracing(context, event) or _lesson(event):
                 continue
             parts = [part for argument in arguments for part in _parts(argument)]
-            if any(context.taint.node_holds(part, event.scope) for part in parts):
+            if any(_holds(context, part, event) for part in parts):
                 if runs_untraced(context, event.node, event.scope):
                     continue
                 yield finding(
@@ -63,6 +64,21 @@ def _check(context: Context) -> Iterator[Finding]:
                     "use jax.debug.print",
                     _fix(context, event) if name == "builtins.print" and parts == arguments else None,
                 )
+
+
+def _holds(context: Context, part: ast.expr, event: CallEvent) -> bool:
+    """Say whether a part of a text holds a tracer, or several: no module of Linen, which has no arrays in it."""
+    shown = [one.value for one in ast.walk(part) if isinstance(one, ast.FormattedValue)] or [part]
+    return any(
+        context.taint.node_holds(one, event.scope)
+        and not (
+            isinstance(one, ast.Name)
+            and event.scope.module.source.mentions(b"linen")
+            and (value := event.scope.module.values.get(one)) is not None
+            and modules_of(context, value, event.scope)
+        )
+        for one in shown
+    )
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:

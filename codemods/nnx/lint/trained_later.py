@@ -84,8 +84,9 @@ def _changes(context: Context) -> dict[Bound, list[tuple[ast.AST, Scope]]]:
     found: dict[Bound, list[tuple[ast.AST, Scope]]] = {}
     changed: list[tuple[Value, ast.AST, Scope]] = []
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", "update", everywhere=True):
-        if name in _TRAINING and event.value.args:
-            changed.append((event.value.args[0], event.node, event.scope))
+        model = event.value.argument(0, "model")
+        if name in _TRAINING and model is not None:
+            changed.append((model, event.node, event.scope))
     for event in context.bodies.named("update"):
         callee = event.value.callee
         if not isinstance(callee, Attr) or Kind.OPTIMIZER not in kinds_of(context, callee.base, event.scope):

@@ -29,12 +29,12 @@ def trained_teachers(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
     if not any(word in m.source.data for m in context.project.modules for word in (b"teacher", b"frozen", b"ref")):
         return
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
-        chosen = event.value.argument(2, "wrt")
+        model, chosen = event.value.argument(0, "model"), event.value.argument(2, "wrt")
         if not name.startswith("flax.nnx.") or chosen is None or event.value.starred or in_test(event.scope):
             continue
-        if not event.value.args or context.flow.resolve(context.flow.here(chosen, event.scope)).value != PARAM:
+        if model is None or context.flow.resolve(context.flow.here(chosen, event.scope)).value != PARAM:
             continue
-        models = context.sources.originals(context.flow.here(event.value.args[0], event.scope))
+        models = context.sources.originals(context.flow.here(model, event.scope))
         classes = {context.flow.classes.class_of(one) for one in models}
         cls = classes.pop() if len(classes) == 1 else None
         if cls is None:

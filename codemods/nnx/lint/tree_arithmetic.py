@@ -19,13 +19,17 @@ from codemods.nnx.lint.joined_lists import joined_lists
 from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.operands import plain
 from codemods.nnx.lint.origins import named, origin, own_stores
+from codemods.nnx.lint.parameter_derivative import named_as_derivative
 from codemods.nnx.lint.places import each, may_be_state, scopes
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import every, last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Unknown, Value, of_display
+from codemods.nnx.values import Attr, Call, Changed, Const, Free, Item, Loop, Mapping, Param, Unknown, Value, of_display
 
 _OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.MatMult
 _DEPTH = 8
+_AROUND = frozenset({"vmap", "jit"})
+_MAPPING = frozenset({"jax.vmap", "jax.jit", "flax.nnx.vmap", "flax.nnx.jit"})
 # a cheap test: what people call trees of parameters
 _TREES = pattern(
     r"param|grad|weight|theta|update|veloc|mom|tree|acc|target|online|state|total|sum|ema|avg|mean|^[gpwmv]$", re.I
@@ -48,7 +52,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         nnx = scope.module.source.mentions(b"nnx")
         parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
-        names = [part for part in parts if _like_tree(named(part))]
+        names = [part for part in parts if _like_tree(named(part)) or _differentiated(scope, part) is not None]
         found: ast.expr | None = next((part for part in names if _dict(context, part, scope)), None)
         if found is None and isinstance(node, ast.AugAssign) and _summed(scope, node.target):
             found = node.target
@@ -63,6 +67,7 @@ def _check(context: Context) -> Iterator[Finding]:
             what, help = "a state", "use jax.tree.map(jnp.add, one, other), or whatever is to be done to the leaves"
         if found is None or _taken(context, node, found, scope):
             continue
+        help = _for_another(scope, found) or help
         told.update((scope, inner) for inner in every(node))
         if not context.bodies.guarded(node, scope):
             yield finding(
@@ -122,7 +127,7 @@ def _called(context: Context, scope: Scope) -> Iterator[Finding]:
     """Yield the trees that functions of arrays get."""
     for event in context.bodies.calls.get(scope, ()):
         node = event.node.args[0] if event.node.args else None
-        if node is None or not _like_tree(named(node)):
+        if node is None or not (_like_tree(named(node)) or _differentiated(scope, node) is not None):
             continue
         name = context.flow.calls.name(event)
         if not name.startswith("jax.numpy.") or not gives_arrays(name) or context.bodies.guarded(event.node, scope):
@@ -133,10 +138,43 @@ def _called(context: Context, scope: Scope) -> Iterator[Finding]:
                 scope,
                 event.node,
                 f"`{name}` takes an array, and `{ast.unparse(node)}` is a tree of arrays",
-                "go through its leaves: jax.tree.map(lambda leaf: ..., tree); optax.global_norm gives the norm of all"
-                if "norm" in name
-                else "go through its leaves: jax.tree.map(lambda leaf: ..., tree)",
+                _for_another(scope, node) or _through_leaves(name),
             )
+
+
+def _through_leaves(name: str) -> str:
+    """Return what to do about a tree that a function of arrays is given."""
+    through = "go through its leaves: jax.tree.map(lambda leaf: ..., tree)"
+    return f"{through}; optax.global_norm gives the norm of all" if "norm" in name else through
+
+
+def _differentiated(scope: Scope, node: ast.expr) -> Call | None:
+    """Return the call that a variable has its gradient of, as far as the text tells: ``nnx.grad(u)(model, t)``."""
+    if not isinstance(node, ast.Name | ast.Call):
+        return None
+    value, wanted = scope.module.values.get(node), "grad"
+    if isinstance(value, Item) and value.index == Const(1):
+        value, wanted = value.base, "value_and_grad"
+    made = value.callee if isinstance(value, Call) else None
+    if isinstance(made, Free) and len(bound := made.scope.bindings.get(made.name, [])) == 1:
+        made = bound[0]  # a loss that is decorated
+    while isinstance(made, Call) and last_word(made.node.func) in _AROUND and made.args:
+        made = made.args[0]
+    if not isinstance(value, Call) or not isinstance(made, Call) or last_word(made.node.func) != wanted:
+        return None
+    if named_as_derivative(named(node)) and not ast.unparse(made.node.func).startswith("nnx."):
+        return None  # NNX943 tells of those of JAX where they are made
+    return value
+
+
+def _for_another(scope: Scope, node: ast.expr) -> str:
+    """Return what to do about a gradient whose name is none of a tree of them: perhaps another argument is meant."""
+    call = _differentiated(scope, node)
+    others = call.node.args[1:] if call is not None else []
+    if call is None or len(others) != 1 or not isinstance(others[0], ast.Name) or _like_tree(named(node)):
+        return ""
+    first = ast.unparse(call.node.args[0])
+    return f"this is the gradient with respect to `{first}`: for that with respect to `{others[0].id}` give argnums=1"
 
 
 def _state(context: Context, node: ast.expr, scope: Scope) -> bool:
@@ -238,6 +276,8 @@ def _gradient(context: Context, bound: Bound, word: str, depth: int) -> bool:
     if not isinstance(call, Call) or not call.args or call.starred:
         return False
     made = context.flow.follow(bound, call.callee)
+    while isinstance(made.value, Call) and made.value.args and context.flow.calls.callee_name(made) in _MAPPING:
+        made = context.flow.follow(made, made.value.args[0])
     if not isinstance(made.value, Call) or made.value.keyword("argnums") is not None or len(made.value.args) != 1:
         return False
     name = context.flow.calls.callee_name(made)
@@ -246,7 +286,7 @@ def _gradient(context: Context, bound: Bound, word: str, depth: int) -> bool:
     if made.value.keyword("has_aux") is not None and word == "grad":
         return False
     callees = context.flow.calls.callables(context.flow.with_value(made, made.value.args[0]))
-    if callees and all(_by_name(one) for one in callees):
+    if callees and all(_by_name(one) or _runs_first(one) for one in callees):
         return True
     first = context.flow.with_value(bound, call.args[0])
     if name.startswith("flax.nnx.") and context.kinds.only(first) is Kind.MODULE:
@@ -273,13 +313,30 @@ def _by_name(callee: Callee) -> bool:
     )
 
 
+def _runs_first(callee: Callee) -> bool:
+    """Say whether a function calls its first argument, a model, or gives it to a model as its parameters."""
+    function = callee.function
+    names = list(function.params)[len(callee.args) + int(callee.receiver is not None) :]
+    bound = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    if not names or names[0] in bound | {name for name, _ in callee.keywords}:
+        return False
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == names[0]:
+            return True
+        if isinstance(node, ast.Dict) and [constant(key) for key in node.keys] == ["params"]:
+            if isinstance(node.values[0], ast.Name) and node.values[0].id == names[0]:
+                return True
+    return False
+
+
 RULE = lint_rule(
     "NNX839",
     "tree-arithmetic",
     "arithmetic on a dict of parameters or gradients, or on a state",
     why="""\
 Parameters and gradients that are dicts are trees: `params - 0.1 * grads` raises a TypeError. `jax.tree.map` goes over
-the leaves of several trees at once. An `nnx.State`, as `nnx.grad` gives, has no arithmetic either.
+the leaves of several trees at once. An `nnx.State`, as `nnx.grad` gives, has no arithmetic either; where the derivative
+by time or place is meant, `argnums` says so.
 """,
     source="Stack Overflow; JAX tutorial, section on pytrees; measured: TypeError",
     severity="error",

@@ -66,9 +66,10 @@ def _uses(context: Context) -> Iterator[tuple[Bound, Bound]]:
             filters = [wanted] if wanted is not None else []
         elif name in _SELECTING:
             filters = [one for one in event.value.args[1:] if not isinstance(one, Star)]
-        if not event.value.args or isinstance(event.value.args[0], Star) or in_test(event.scope):
+        given = event.value.argument(0, "model" if name in _OPTIMIZERS else "node")
+        if given is None or in_test(event.scope):
             continue
-        model = flow.here(event.value.args[0], event.scope)
+        model = flow.here(given, event.scope)
         for one in filters:
             yield model, flow.resolve(flow.here(one, event.scope))
     for event in context.bodies.named("DiffState"):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS, TREE_MAPS, last
@@ -16,6 +17,7 @@ from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.shards import spec_of
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.nodes import applied_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import (
     Attr,
@@ -218,7 +220,7 @@ class _Varying:
         self, value: Call, scope: Scope, env: dict[Param, bool], depth: int, transform: str = "jax.value_and_grad"
     ) -> bool | None:
         """Say whether the loss differs that ``value_and_grad(f)(...)`` gives; None if a call is none of these."""
-        if not isinstance(value.callee, Call):
+        if not isinstance(value.callee, Call | Free):
             return None
         flow = self._context.flow
         maker = flow.follow(flow.here(value, scope), value.callee)
@@ -334,7 +336,10 @@ class _Varying:
         if len(found) != 1 or call.starred or found[0].gradient != gradient or found[0].args or found[0].keywords:
             return None
         function = found[0].function
-        if len(function.returns) != 1 or function.generator or function.owner is not None or function.decorators:
+        if len(function.returns) != 1 or function.generator or function.owner is not None:
+            return None
+        words = {applied_word(one) for one in getattr(function.node, "decorator_list", ())}
+        if words and not (gradient and words <= set(map(last, GRADIENTS))):
             return None
         params = list(function.params.values())
         known = dict(zip(params, call.args, strict=False))

@@ -16,7 +16,7 @@ from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import made, origin, own_stores
 from codemods.nnx.lint.places import each, foreign, in_test, shown
-from codemods.nnx.lint.syntax import argument, constant, is_none, keyword
+from codemods.nnx.lint.syntax import argument, constant, is_none, keyword, names_in
 from codemods.nnx.lint.variable_condition import variable_conditions
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
@@ -72,8 +72,55 @@ def _python(context: Context) -> Iterator[Finding]:
         test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
         home, compared = _compared(context, test, scope)
         if isinstance(compared, ast.Compare) and least_axes(context, compared, home, _mapped(context, home)) > 0:
+            if _asked_for(context, compared, home, node, scope) or not context.shared(_imported):
+                continue
             if not context.bodies.guarded(node, scope) and not _one_element(context, compared, home):
                 yield _found(scope, test, "Python", f"`{ast.unparse(test)}`")
+
+
+def _imported(context: Context) -> bool:
+    """Say whether a module of the project imports JAX, or what stands on it: others only name it."""
+    names = {
+        name.partition(".")[0]
+        for module in context.project.modules
+        for statement in module.imports
+        for name in (
+            [alias.name for alias in statement.names]
+            if isinstance(statement, ast.Import)
+            else [(statement.module or "") if not statement.level else ""]
+        )
+    }
+    return bool(names & {"jax", "flax", "optax", "haiku", "equinox", "chex", "diffrax", "numpyro", "orbax"})
+
+
+def _asked_for(context: Context, compared: ast.Compare, home: Scope, node: ast.stmt | ast.expr, scope: Scope) -> bool:
+    """Say whether a condition around a decision, or one before it that leaves, asks for the type or the axes of an
+    array that is compared: ``if isinstance(t, (int, float))``, ``if np.isscalar(t)``, ``if t.ndim == 0``."""
+    mapped = _mapped(context, home)
+    sides = [compared.left, *compared.comparators]
+    names = {name for one in sides if least_axes(context, one, home, mapped) > 0 for name in names_in(one)}
+    blocks = [block for block, arm in context.bodies.paths(scope).get(node, ()) if arm in {"body", "orelse"}]
+    tests = (block.test for block in (*blocks, *context.bodies.behind(node, scope)) if isinstance(block, ast.If))
+    return any(names & _told(part) for test in tests for part in ast.walk(test))
+
+
+def _told(node: ast.AST) -> frozenset[str]:
+    """Return the names in what asks for the type or the number of axes of something, or whether it is a single one."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and constant(node.comparators[0]) in (1, (), (1,)):
+        counted = node.left
+        if isinstance(counted, ast.Attribute) and counted.attr in {"size", "shape"}:
+            return names_in(counted.value)
+        if isinstance(counted, ast.Call) and last_word(counted.func) in {"len", "size", "shape"} and counted.args:
+            return names_in(counted.args[0])
+    if isinstance(node, ast.Attribute) and node.attr == "ndim":
+        return names_in(node.value)
+    if isinstance(node, ast.Call) and last_word(node.func) in _ASKING and node.args:
+        return names_in(node.args[0])
+    return frozenset()
+
+
+_ASKING = frozenset({"isinstance", "issubclass", "type", "callable", "hasattr", "isscalar", "is_scalar", "ndim",
+                     "iterable"})  # fmt: skip
 
 
 def _for_each(scope: Scope) -> bool:

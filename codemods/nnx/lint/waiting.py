@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -11,7 +12,7 @@ from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Changed, Const, Loop, Ref
+from codemods.nnx.values import Call, Changed, Const, Loop, Param, Ref
 
 _BY_NAME = pattern(
     r"^_*block(_|$)|block_(until|on|all|tree|out|res)|until_ready|(^|_)wait(_|$)|(^|_)sync(hronize)?(_|$)|fence|barrier"
@@ -52,7 +53,28 @@ def may_wait(context: Context, event: CallEvent, made: set[str]) -> bool:
             return True
     if not results:
         return False
+    if _effect_of_unknown(context, event, made):
+        return True
     return any(_blocks(context, one) for one in _invoked(context, event))
+
+
+def _effect_of_unknown(context: Context, event: CallEvent, made: set[str]) -> bool:
+    """Say whether a statement hands a result to a function that nothing tells of, which is called for what it does with
+    it: ``save(latents)``."""
+    home, _, word = context.flow.calls.name(event).rpartition(".")
+    if (
+        event.used
+        or not isinstance(event.node.func, ast.Name)
+        or home not in {"", "builtins"}
+        or hasattr(builtins, word)
+    ):
+        return False
+    if isinstance(event.value.callee, Param) or _invoked(context, event):
+        return False
+    value = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
+    if isinstance(value, Call):
+        return False  # what a call made, as compiled code
+    return any(names_in(one) & made for one in event.node.args)
 
 
 def _invoked(context: Context, event: CallEvent) -> list[FunctionFacts]:

@@ -14,7 +14,7 @@ from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
-_GRADIENT = pattern(rb"grad\(", needs=(b"grad(",))
+_GRADIENT = pattern(rb"grad\b", needs=(b"grad",))
 _NORMS = frozenset({"global_norm", "norm", "sqrt"})
 _APPLYING = frozenset({"apply", "call", "forward"})
 _DEPTH = 4

@@ -28,9 +28,9 @@ def losses_of(context: Context, event: CallEvent) -> Iterator[FunctionFacts]:
         if {one.value for one in used} != {event.value}:
             continue
         losses = [root for root in context.traced.gradients if root.scope is update.scope]
-        if len(losses) > 1:
-            made = _maker(context, update)
-            losses = [root for root in losses if root.node is made]
+        if len(losses) != 1:
+            made = _maker(context, update)  # it may be a loss that is decorated
+            losses = [root for root in losses or context.traced.gradients if root.node is made]
         if len(losses) == 1 and losses[0].transform.startswith("flax.nnx."):
             if _whole(context, losses[0].node, update):
                 yield losses[0].function

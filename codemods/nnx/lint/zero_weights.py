@@ -29,7 +29,7 @@ _NOT_LEARNED = pattern(r"grad|accum|moment|veloc|opt|state|zeros|like|ema|mean|v
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if any(b"grad(" in module.source.data for module in context.project.modules):
+    if any(b"grad" in module.source.data for module in context.project.modules):
         yield from (_found(scope, node) for scope, node in _layers(context))
     for scope, node in each(context, ast.Dict):
         if _ours(scope) and (linked := _linked(_entries(node))) is not None and _kept(context, scope, node):

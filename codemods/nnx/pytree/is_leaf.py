@@ -26,6 +26,8 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every tree function that reaches an NNX object it used to keep whole."""
     if not context.options.crosses("0.11"):
         return
+    if not any(module.source.mentions(b"nnx") for module in context.project.modules):
+        return
     contents = Contents(context)
     for event in context.asked.calls():
         function = _called(context, event)

@@ -18,6 +18,8 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every ``isinstance`` with, and every class derived from, ``nnx.Object``."""
     if not context.options.crosses("0.12"):
         return
+    if not any(module.source.mentions(b"nnx") for module in context.project.modules):
+        return
     for cls in context.asked.classes():
         for node, value in zip(cls.node.bases, cls.bases, strict=False):
             outer = cls.scope.parent

@@ -18,6 +18,8 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every constructor of ``nnx.Dropout`` and ``nnx.RNN`` with positional options."""
     if not context.options.crosses("0.11"):
         return
+    if not any(module.source.mentions(b"nnx") for module in context.project.modules):
+        return
     for event in context.asked.calls():
         if len(event.value.args) > 1:
             name, skipped = _class(context.flow, event)

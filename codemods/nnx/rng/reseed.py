@@ -18,6 +18,8 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield calls of ``nnx.reseed`` that fail since 0.11."""
     if not context.options.crosses("0.11"):
         return
+    if not any(module.source.mentions(b"nnx") for module in context.project.modules):
+        return
     for event in context.asked.calls():
         if event.value.args and context.flow.calls.name(event) == "flax.nnx.reseed":
             yield from _reseed(context, event)

@@ -62,6 +62,43 @@ CASES = {
             "a = jax.random.randint(key, (30,), 0, 5)\nb = jax.random.randint(jax.random.key(3), (30,), 0, 5)\n"
             "a, b = (jnp.ravel(v) for v in (a, b))\nboth = jnp.where(b > 2, a, b)\nseen = jnp.zeros(5)\n"
             "seen = seen.at[both].set(seen[both] + 1)  # NNX744\n",
+            """\
+class Table:
+    def __init__(self, n):
+        self.visits = jnp.zeros(n)
+        self.grads = jnp.zeros((n, 3))
+    def observe(self, states):
+        self.visits = self.visits.at[states].set(self.visits[states] + 1)  # NNX744
+    def spread(self, tokens, g):
+        self.grads = self.grads.at[tokens].set(self.grads[tokens] + g)  # NNX744
+""",
+            """\
+@jax.jit
+def embed_step(emb, token_ids, grads, lr=0.1):
+    return emb.at[token_ids, :].set(emb[token_ids, :] - lr * grads)  # NNX744
+def histogram(labels):
+    counts = jnp.zeros(10, jnp.int32)
+    return counts.at[labels].set(counts[labels] + 1)  # NNX744
+def sums(values, segment_ids, n):
+    out = jnp.zeros(n)
+    return out.at[segment_ids].set(out[segment_ids] + values)  # NNX744
+""",
+            """\
+class Counts:
+    def __init__(self, n):
+        self.counts = jnp.zeros(n, dtype=jnp.int32)
+    def observe(self, states):
+        self.counts = self.counts.at[states].set(self.counts[states] + 1)  # NNX744
+table = Counts(5)
+for batch in [[0, 0, 0, 1], [2, 2, 0, 4]]:
+    table.observe(jnp.array(batch))
+def summed(tab, rows=((0, 0, 1), (2, 3, 3))):
+    for r in rows:
+        i = jnp.asarray(r)
+        tab = tab.at[i].set(tab[i] + 1.0)  # NNX744
+    return tab
+summed(jnp.zeros(4))
+""",
         ),
         clean=(
             "def pull(counts, arm):\n    return counts.at[arm].set(counts[arm] + 1)\nprint(pull(jnp.zeros(3), 1))\n",
@@ -108,6 +145,35 @@ CASES = {
             "def step(at, k):\n    return at, jax.random.permutation(k, 9)\n"
             "_, orders = jax.lax.scan(step, 0, jax.random.split(key, 3))\nfirst = orders[0]\nseen = jnp.zeros(9)\n"
             "seen = seen.at[first].set(seen[first] + 1)\n",
+            """\
+def step(counts, labels):
+    return counts.at[labels].set(counts[labels] + 1), labels
+print(jax.lax.scan(step, jnp.zeros(4), jnp.array([0, 1, 2])))
+def one(counts, states):
+    return counts.at[states].set(counts[states] + 1)
+print(jax.vmap(one, (None, 0))(jnp.zeros(4), jnp.array([0, 1])))
+def pull(counts, actions: int):
+    return counts.at[actions].set(counts[actions] + 1)
+print(pull(jnp.zeros(3), 2))
+""",
+            """\
+def unique(counts, unique_ids):
+    return counts.at[unique_ids].set(counts[unique_ids] + 1)
+print(unique(jnp.zeros(3), jnp.array([0, 2])))
+def spread(emb, tokens, g):
+    return emb.at[tokens].set(emb[tokens] + g)
+print(spread(jnp.zeros(3), jnp.arange(2), 1.0))
+def td(q, labels, targets):
+    return q.at[labels].set(q[labels] + 0.1 * (targets - q[labels]))
+print(td(jnp.zeros(3), jnp.array([0, 2]), jnp.ones(2)))
+def bump(counts, ids):
+    return counts.at[ids].set(counts[ids] + 1)
+print(bump(jnp.zeros(5), jnp.array([0, 3, 4])))
+for rows in ([0, 1], [2, 3]):
+    i = jnp.array(rows)
+    z = jnp.zeros(4)
+    z = z.at[i].set(z[i] + 1)
+""",
         ),
     ),
     "NNX799": Cases(
@@ -1333,6 +1399,37 @@ net = Masked(3, nnx.Rngs(0))
 for i in range(2):
     y = step(net, seq, seq > i)
 """,
+            """\
+WINDOW = 4
+@jax.jit
+def means(series):
+    starts = jnp.arange(0, series.shape[0], WINDOW)
+    def one(start):
+        chunk = jax.lax.dynamic_slice(series, (start,), (WINDOW,))  # NNX847
+        return chunk.mean()
+    return jax.vmap(one)(starts)
+means(jnp.array([1.0, 1, 1, 1, 5, 5, 5, 5, 100, 100]))
+""",
+            """\
+rows = jax.random.normal(key, (10, 3))
+def one(i):
+    return jax.lax.dynamic_slice(rows, (i, 0), (4, 3)).mean()  # NNX847
+a = jax.vmap(one)(jnp.arange(0, 10, 4))
+def two(i):
+    return jax.lax.dynamic_slice_in_dim(rows, i * 4, 4).mean()  # NNX847
+b = jax.lax.map(two, jnp.arange(3))
+def three(carry, i):
+    return carry, jax.lax.dynamic_slice_in_dim(rows, i, 3, axis=0).sum()  # NNX847
+c = jax.lax.scan(three, 0.0, jnp.arange(0, rows.shape[0], 3))
+""",
+            """\
+y = jnp.sin(jnp.zeros((10,)))
+def body(i, acc):
+    return acc + jax.lax.dynamic_slice_in_dim(y, i * 3, 3).sum()  # NNX847
+total = jax.lax.fori_loop(0, 4, body, 0.0)
+for start in range(0, 10, 4):
+    print(jax.lax.dynamic_slice_in_dim(y, start, 4))  # NNX847
+""",
         ),
         clean=(
             """\
@@ -1746,6 +1843,29 @@ seq = jnp.arange(4).at[3].set(PAD)
 net = Masked(3, nnx.Rngs(0))
 for i in range(2):
     y = step(net, seq, seq > i)
+""",
+            """\
+y = jnp.arange(10.0)
+padded = jnp.zeros(12).at[:10].set(y)
+a = jax.vmap(lambda i: jax.lax.dynamic_slice(padded, (i,), (4,)).mean())(jnp.arange(0, 10, 4))
+b = jax.vmap(lambda i: jax.lax.dynamic_slice(y, (i,), (4,)).mean())(jnp.arange(0, 7, 3))
+def near(i):
+    return jax.lax.dynamic_slice(y, (jnp.minimum(i, 6),), (4,)).mean()
+c = jax.vmap(near)(jnp.arange(0, 10, 4))
+""",
+            """\
+y = jnp.arange(10.0)
+def copied(i, r):
+    return jax.lax.dynamic_update_slice(r, jax.lax.dynamic_slice(y, (i * 2,), (2,)), (i * 2,))
+print(jax.lax.fori_loop(0, 5, copied, jnp.zeros(10)))
+def summed(i, acc):
+    return acc + jax.lax.dynamic_slice_in_dim(y, i * 4, 4).sum()
+print(jax.lax.fori_loop(0, 10 // 4, summed, 0.0))
+""",
+            """\
+def windows(s, w):
+    return jax.vmap(lambda i: jax.lax.dynamic_slice(s, (i,), (w,)))(jnp.arange(0, s.shape[0], w))
+print(windows(jnp.array([1.0, 2, 3, 4]), 2))
 """,
         ),
     ),

@@ -1677,6 +1677,39 @@ test_same(jnp.ones(3))
     "NNX992": Cases(
         bad=(
             """\
+graphdef, params = nnx.split(model)
+def step(params, v):
+    return jax.tree.map(lambda p: p - 0.1 * v.mean(), params)
+def eval_step(v):
+    return jnp.mean(model(v) ** 2)  # NNX992
+for v in batches:
+    params = step(params, v)
+    print(float(eval_step(v)))
+""",
+            """\
+def moved(params):
+    return jax.tree.map(lambda p: p - 0.1, params)
+def run(v):
+    net = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+    params = nnx.state(net)
+    for _ in range(3):
+        params = moved(params)
+    return jnp.mean(net(v) ** 2)  # NNX992
+""",
+            """\
+class Learner:
+    def __init__(self, net):
+        self.net = net
+        self.graphdef, self.params = nnx.split(self.net)
+    def step(self, grads):
+        self.params = moved(self.params, grads)
+    def predict(self, v):
+        return self.net(v)  # NNX992
+def moved(params, grads):
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+learner = Learner(model)
+""",
+            """\
 def train(params, batches, step, eval_step):
     weights = params
     for batch in batches:
@@ -1740,6 +1773,44 @@ def main(state, train_step, evaluate, batches):
             "    return state\n",
         ),
         clean=(
+            """\
+graphdef, params = nnx.split(model)
+def step(params, v):
+    return jax.tree.map(lambda p: p - 0.1 * v.mean(), params)
+def eval_step(v):
+    return jnp.mean(model(v) ** 2)
+for v in batches:
+    params = step(params, v)
+    nnx.update(model, params)
+    print(float(eval_step(v)))
+""",
+            """\
+def moved(params):
+    return jax.tree.map(lambda p: p - 0.1, params)
+def run(v):
+    net = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+    params = nnx.state(net)
+    for _ in range(3):
+        params = moved(params)
+    nnx.update(net, params)
+    return jnp.mean(net(v) ** 2)
+print(run(x))
+""",
+            """\
+class Learner:
+    def __init__(self, net):
+        self.net = net
+        self.graphdef, self.params = nnx.split(net)
+    def step(self, grads):
+        self.params = moved(self.params, grads)
+    def predict(self, v):
+        return nnx.merge(self.graphdef, self.params)(v)
+def moved(params, grads):
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+learner = Learner(model)
+learner.step(learner.params)
+print(learner.predict(x))
+""",
             """\
 def train(params, batches, step, eval_step):
     weights = params

@@ -4,7 +4,190 @@ from __future__ import annotations
 
 from tests.lint.tables import Cases
 
+_RULE = """\
+@jax.custom_vjp
+def matvec(m, v):
+    return m @ v
+def forward(m, v):
+    return matvec(m, v), (m, v)
+def backward(kept, g):
+    m, v = kept
+"""
+
 CASES: dict[str, Cases] = {
+    "NNX524": Cases(
+        bad=(
+            _RULE
+            + """\
+    return jnp.outer(g, v), jnp.zeros_like(v)  # NNX524
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+def loss(params, v):
+    h = jnp.tanh(matvec(params["a"], v))
+    return jnp.sum(matvec(params["b"], h))
+print(jax.grad(loss)(weights, x))
+""",
+            _RULE
+            + """\
+    nothing = jnp.zeros(v.shape, v.dtype)
+    return jnp.outer(g, v), nothing  # NNX524
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+def loss(params, v):
+    h = jnp.tanh(matvec(params["a"], v))
+    return jnp.sum(matvec(params["b"], h))
+print(jax.grad(loss)(weights, x))
+""",
+            _RULE
+            + """\
+    return jnp.outer(g, v), 0.0 * v  # NNX524
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+@jax.jit
+def step(params, v, y):
+    def loss(p):
+        h = jax.nn.relu(matvec(p["a"], v))
+        return jnp.mean((matvec(p["b"], h) - y) ** 2)
+    return jax.value_and_grad(loss)(params)
+print(step(weights, x, x))
+""",
+            _RULE
+            + """\
+    return jnp.outer(g, v), jnp.zeros_like(v)  # NNX524
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+def predict(params, v):
+    for w in params:
+        v = jnp.tanh(matvec(w, v))
+    return v
+def loss(params, v, y):
+    return jnp.mean((predict(params, v) - y) ** 2)
+print(jax.grad(loss)(list(weights.values()), x, x))
+""",
+            _RULE
+            + """\
+    return jnp.outer(g, v), jnp.zeros_like(v)  # NNX524
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.w = nnx.Param(jax.random.normal(rngs.params(), (3, 3)))
+    def __call__(self, v):
+        return matvec(self.w[...], v)
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a, self.b = Layer(rngs), Layer(rngs)
+    def __call__(self, v):
+        h = jnp.tanh(self.a(v))
+        return self.b(h)
+print(nnx.grad(lambda net, v: jnp.sum(net(v)))(Net(nnx.Rngs(0)), x))
+""",
+            """\
+def plain(v, scale):
+    return v * scale
+scaled = jax.custom_vjp(plain)
+scaled.defvjp(lambda v, s: (v * s, (v, s)), lambda kept, g: (jnp.zeros_like(kept[0]), (g * kept[0]).sum()))  # NNX524
+def loss(p, v):
+    h = v @ p["w"]
+    return jnp.sum(scaled(h, p["s"]))
+print(jax.grad(loss)({"w": jnp.ones((3, 3)), "s": jnp.array(1.0)}, x))
+""",
+        ),
+        clean=(
+            _RULE
+            + """\
+    return jnp.outer(g, v), m.T @ g
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+def loss(params, v):
+    h = jnp.tanh(matvec(params["a"], v))
+    return jnp.sum(matvec(params["b"], h))
+print(jax.grad(loss)(weights, x))
+""",
+            _RULE
+            + """\
+    return jnp.outer(g, v), jnp.zeros_like(v)
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+def loss(params, v):
+    return jnp.sum(matvec(params["a"], v))
+print(jax.grad(loss)(weights, x))
+""",
+            _RULE
+            + """\
+    # no gradient for the input
+    return jnp.outer(g, v), jnp.zeros_like(v)
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+def loss(params, v):
+    h = jnp.tanh(matvec(params["a"], v))
+    return jnp.sum(matvec(params["b"], h))
+print(jax.grad(loss)(weights, x))
+""",
+            _RULE
+            + """\
+    return jnp.outer(g, v), jnp.zeros_like(v)
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+def loss(params, v):
+    h = jax.lax.stop_gradient(jnp.tanh(matvec(params["a"], v)))
+    return jnp.sum(matvec(params["b"], h))
+print(jax.grad(loss)(weights, x))
+""",
+            _RULE
+            + """\
+    return jnp.outer(g, v), jnp.zeros_like(v)
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+def predict(params, v):
+    h = jnp.tanh(matvec(params["a"], v))
+    return jnp.sum(matvec(params["b"], h))
+print(predict(weights, x))
+""",
+            """\
+@jax.custom_vjp
+def dot(v, w):
+    return v @ w
+dot.defvjp(lambda v, w: (v @ w, w), lambda w, g: (g @ w.T, jnp.zeros_like(w)))
+def loss(p, v):
+    h = jnp.tanh(dot(v, p["a"]))
+    return dot(h, p["b"]).sum() + (h * p["c"]).sum()
+print(jax.grad(loss)({"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3)), "c": x}, x))
+""",
+            """\
+@jax.custom_vjp
+def attend(q, k, bias):
+    return jax.nn.softmax(q @ k.T + bias)
+def forward(q, k, bias):
+    return attend(q, k, bias), (q, k, bias)
+def backward(kept, g):
+    q, k, bias = kept
+    p = jax.nn.softmax(q @ k.T + bias)
+    ds = p * (g - (g * p).sum(-1, keepdims=True))
+    return ds @ k, ds.T @ q, jnp.zeros_like(bias)
+attend.defvjp(forward, backward)
+def loss(p, v, bias):
+    h = v @ p["w"]
+    return (attend(h, h, bias) @ h).sum()
+print(jax.grad(loss)({"w": jnp.ones((3, 3))}, jnp.ones((2, 3)), jnp.zeros((2, 2))))
+""",
+            """\
+@jax.custom_vjp
+def pick(table, places):
+    return jnp.take(table, places.astype(int))
+def forward(table, places):
+    return pick(table, places), (table, places)
+def backward(kept, g):
+    table, places = kept
+    return jnp.zeros_like(table).at[places.astype(int)].add(g), jnp.zeros_like(places)
+pick.defvjp(forward, backward)
+def loss(p, v):
+    places = jnp.clip(v @ p["w"], 0, 1)
+    return pick(p["t"], places).sum()
+print(jax.grad(loss)({"w": jnp.ones((3, 3)), "t": x}, x))
+""",
+        ),
+    ),
     "NNX964": Cases(
         bad=(
             "def f(v):\n    return jnp.sum(v**3)\nprint(jax.jvp(f, x, jnp.ones(3)))  # NNX964\n",

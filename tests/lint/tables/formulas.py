@@ -109,6 +109,27 @@ def update(net, batch):
         ),
         clean=(
             """\
+rnd = np.random.RandomState(0)
+noise = np.random.default_rng(0)
+def made(size):
+    weight = np.clip(rnd.rand(size) / rnd.rand(size), 0.01, 100.0)
+    prob = np.clip(noise.uniform(size=size) / noise.uniform(size=size), 0.01, 100.0)
+    return jnp.asarray(weight * prob)
+print(made(3))
+""",
+            """\
+class Meter:
+    def __init__(self):
+        self.total = 1.0
+    def measured(self, v):
+        self.total += v.sum()
+        return self.total
+meter = Meter()
+def growth(v):
+    return jnp.clip(meter.measured(v) / meter.measured(v), 0.5, 2.0)
+print(growth(x))
+""",
+            """\
 def loss(w, b, eps=0.2):
     logp = jax.nn.log_softmax(b["obs"] @ w)[:, 0]
     ratio = jnp.exp(logp - b["log_probs"])

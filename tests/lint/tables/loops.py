@@ -812,6 +812,29 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
     "NNX867": Cases(
         bad=(
             """\
+def gram(kernel, v, w):
+    rows = jax.vmap(kernel, in_axes=(None, 0, None))
+    return jax.vmap(lambda one: rows(one, w, scale=0.5))(v)  # NNX867
+print(gram(lambda a, b, scale: (a * b).sum() * scale, jnp.ones((2, 3)), jnp.ones((4, 3))))
+""",
+            """\
+class Kernel:
+    def __init__(self, function):
+        self.rows = jax.jit(jax.vmap(function, (None, 0, None)))
+    def __call__(self, v, w):
+        return self.rows(v, w, scale=0.5)  # NNX867
+print(Kernel(lambda a, b, scale: (a * b).sum() * scale)(x, jnp.ones((4, 3))))
+""",
+            """\
+def mapped(function):
+    return jax.vmap(function, in_axes=(None, 0, None))
+def scaled(a, b, scale):
+    return (a * b).sum() * scale
+rows = mapped(scaled)
+print(rows(x, jnp.ones((4, 3)), scale=0.5))  # NNX867
+print(partial(jax.vmap(scaled, (None, 0, None)), scale=0.5)(x, jnp.ones((4, 3))))  # NNX867
+""",
+            """\
 def applied(scale, v, n):
     return v * scale * n
 mapped = jax.pmap(applied, in_axes=(None, 0, None, None))  # NNX867
@@ -991,6 +1014,42 @@ y = nnx.vmap(lambda member, v: member(v))(stack, jnp.ones((8, 3)))  # NNX867
 """,
         ),
         clean=(
+            """\
+def scaled(self, a, b):
+    return self.factor * a * b
+class Scale:
+    factor = 2.0
+    rows = jax.vmap(scaled, in_axes=(None, 0, None))
+    slope = jax.grad(scaled, argnums=1)
+    def __call__(self, v):
+        return self.rows(v, 1.0), self.slope(1.0, b=2.0)
+jax.tree_util.register_static(Scale)
+print(Scale()(x))
+""",
+            """\
+def gram(kernel, v, w, scale):
+    rows = jax.vmap(kernel, in_axes=(None, 0))
+    return jax.vmap(lambda one: rows(one, w, scale=scale))(v)
+print(gram(lambda a, b, scale: (a * b).sum() * scale, jnp.ones((2, 3)), jnp.ones((4, 3)), jnp.ones(4)))
+""",
+            """\
+def wrapped(function):
+    rows = jax.vmap(function, in_axes=(None, 0, None))
+    @functools.wraps(function)
+    def call(v, w, scale=1.0):
+        return rows(v, w, scale)
+    return call
+print(wrapped(lambda a, b, scale: (a * b).sum() * scale)(x, jnp.ones((4, 3)), scale=3.0))
+class Kernel:
+    def __init__(self, function, scaled):
+        if scaled:
+            self.rows = jax.vmap(function, in_axes=(None, 0, None))
+        else:
+            self.rows = jax.vmap(function, in_axes=(None, 0))
+    def __call__(self, v, w):
+        return self.rows(v, w, scale=jnp.ones(4))
+print(Kernel(lambda a, b, scale: (a * b).sum() * scale, False)(x, jnp.ones((4, 3))))
+""",
             """\
 class Images:
     def __init__(self, data):

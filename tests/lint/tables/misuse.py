@@ -76,6 +76,15 @@ def main(v):
 print(main(x))
 """
 
+_SPREAD = """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+sharding = NamedSharding(mesh, P("data"))
+params = {"w": jnp.ones((4, 3)), "b": jnp.zeros(4)}
+tx = optax.adam(1e-2)
+state = tx.init(params)
+"""
+
 CASES = {
     "NNX836": Cases(
         bad=(
@@ -506,6 +515,35 @@ y = Translate()(jnp.ones((3, 4, 4)), key)
     "NNX856": Cases(
         bad=(
             """\
+@partial(nnx.jit, donate_argnums=(0, 1))
+def step(q, target, v):
+    q.kernel[...] += target(v).sum()
+target = nnx.clone(model)
+step(model, target, x)  # NNX856
+""",
+            """\
+@partial(nnx.jit, donate_argnames=("q",))
+def step(q, target, v):
+    q.kernel[...] += target(v).sum()
+class Agent:
+    def __init__(self):
+        self.q = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+        self.target = nnx.clone(self.q)
+    def learn(self, v):
+        step(self.q, self.target, v)  # NNX856
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(params):
+    return jax.tree.map(lambda p: p - 0.1, params)
+def run(v):
+    net = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+    params = nnx.state(net)
+    for _ in range(3):
+        params = step(params)
+    return params, net(v)  # NNX856
+""",
+            """\
 def kept(given, steps):
     noise = jnp.sin(given)
     first = noise
@@ -809,6 +847,27 @@ Trainer().fit()
 """,
         ),
         clean=(
+            """\
+@partial(nnx.jit, donate_argnums=(0, 1))
+def step(q, target, v):
+    q.kernel[...] += target(v).sum()
+target = nnx.clone(model)
+nnx.update(target, jax.tree.map(jnp.copy, nnx.state(model)))
+step(model, target, x)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(params):
+    return jax.tree.map(lambda p: p - 0.1, params)
+def run(v):
+    net = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+    graphdef, params = nnx.split(net)
+    for _ in range(3):
+        params = step(params)
+    nnx.update(net, params)
+    return net(v)
+print(run(x))
+""",
             """\
 def examples(count):
     for index in range(count):
@@ -2120,6 +2179,87 @@ def readable(path):
     "NNX863": Cases(
         bad=(
             """\
+def mean(tree, axis_name="batch"):
+    return jax.lax.pmean(tree, axis_name)
+def train(v):
+    return mean(v)
+def evaluate(v):
+    return mean(v)  # NNX863
+print(jax.vmap(train, axis_name="batch")(jnp.ones((2, 3))))
+print(jax.jit(evaluate)(x))
+""",
+            """\
+def step(v):
+    return v - jax.lax.pmean(v, "batch")
+print(jax.vmap(step, axis_name="batch")(jnp.ones((2, 3))))
+def check(batches):
+    fast = jax.jit(step)
+    for batch in batches:
+        print(fast(batch))  # NNX863
+check(batches)
+""",
+            """\
+def rank():
+    return jax.lax.axis_index("batch")
+print(jax.vmap(lambda v: v + rank(), axis_name="batch")(x))
+def body(carry, v):
+    return carry + jax.lax.psum(v, "batch"), v
+print(jax.vmap(lambda v: jax.lax.scan(body, 0.0, v), axis_name="batch")(jnp.ones((2, 3))))
+print(rank())  # NNX863
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.train = jax.vmap(self.train_step, axis_name="batch")
+        self.evaluate = jax.jit(self.eval_step)
+    def total(self, v):
+        return jax.lax.psum(v, "batch")
+    def train_step(self, v):
+        return self.total(v)
+    def eval_step(self, v):
+        return self.total(v)  # NNX863
+trainer = Trainer()
+print(trainer.train(jnp.ones((2, 3))))
+print(trainer.evaluate(x))
+""",
+            _SPREAD
+            + """\
+print(jax.device_put(state, sharding))  # NNX863
+print(jax.tree.map(lambda one: jax.device_put(one, sharding), state))  # NNX863
+print(jax.jit(tx.init, out_shardings=sharding)(params))  # NNX863
+""",
+            _SPREAD
+            + """\
+def spread(tree, sharding):
+    return jax.device_put(tree, sharding)
+params = spread(params, sharding)
+state = spread(state, sharding)  # NNX863
+""",
+            _SPREAD
+            + """\
+chain = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))
+def setup(params):
+    state = chain.init(params)
+    return jax.device_put(state, sharding)  # NNX863
+setup(params)
+scheduled = optax.sgd(optax.cosine_decay_schedule(0.1, 10))
+print(jax.device_put(scheduled.init(params), sharding))  # NNX863
+""",
+            _SPREAD
+            + """\
+columns = NamedSharding(mesh, P(None, "data"))
+print(jax.device_put(params, columns))  # NNX863
+print(jax.device_put({"params": params, "step": 0}, sharding))  # NNX863
+""",
+            _SPREAD
+            + """\
+def put(one):
+    return jax.device_put(one, sharding)
+print(jax.tree.map(put, state))  # NNX863
+print(jax.tree.map(partial(jax.device_put, device=sharding), state))  # NNX863
+print(jax.jit(lambda p, s: (p, s), in_shardings=(sharding, sharding))(params, state))  # NNX863
+""",
+            """\
 from jax.sharding import PartitionSpec as P
 mesh = jax.make_mesh((1, 1), ("data", "fsdp"))
 def constrained(v):
@@ -2164,6 +2304,67 @@ init = parted('cols')
 """,
         ),
         clean=(
+            """\
+def mean(tree, axis_name=None):
+    if axis_name is not None:
+        tree = jax.lax.pmean(tree, axis_name)
+    return tree
+print(jax.vmap(partial(mean, axis_name="batch"), axis_name="batch")(jnp.ones((2, 3))), jax.jit(mean)(x))
+def careful(v):
+    try:
+        return jax.lax.pmean(v, "batch")
+    except NameError:
+        return v
+print(jax.jit(careful)(x))
+""",
+            """\
+@jax.jit
+def inner(v):
+    return jax.lax.pmean(v, "batch")
+def outer(v):
+    return inner(v) + jax.lax.axis_index("batch")
+print(jax.vmap(outer, axis_name="batch")(jnp.ones((2, 3))))
+def loss(w):
+    return jax.lax.pmean(w.sum(), "batch")
+print(jax.vmap(lambda w: jax.grad(loss)(w), axis_name="batch")(jnp.ones((2, 3))))
+print(jax.jit(lambda v: jax.vmap(inner, axis_name="batch")(v))(jnp.ones((2, 3))))
+""",
+            """\
+def mapped(function, values):
+    return jax.vmap(function, axis_name="batch")(values)
+def mean(v):
+    return jax.lax.pmean(v, "batch")
+print(mapped(lambda v: mean(v), jnp.ones((2, 3))), mapped(mean, jnp.ones((2, 3))))
+def evaluate(v, parallel=True):
+    if parallel:
+        v = mean(v)
+    return v
+print(jax.jit(partial(evaluate, parallel=False))(x))
+""",
+            _SPREAD
+            + """\
+whole = NamedSharding(mesh, P())
+print(jax.device_put(state, whole), jax.device_put(params, sharding))
+print(jax.device_put(optax.sgd(0.1).init(params), sharding))
+print(jax.device_put((params, state), (sharding, whole)), jax.device_put(state[0].mu, sharding))
+print(jax.tree.map(lambda one: jax.device_put(one, sharding if one.ndim else whole), state))
+""",
+            _SPREAD
+            + """\
+def put(one):
+    if one.ndim == 0:
+        return one
+    return jax.device_put(one, sharding)
+print(jax.tree.map(put, state))
+print(jax.jit(tx.init, out_shardings=NamedSharding(mesh, P()))(params))
+""",
+            _SPREAD
+            + """\
+@jax.vmap
+def started(p):
+    return tx.init(p)
+print(jax.device_put(started(params), sharding), jax.device_put(jax.vmap(tx.init)(params), sharding))
+""",
             """\
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 mesh = Mesh(np.array(jax.devices()[:1]), ("devices",))
@@ -2656,6 +2857,22 @@ g = nnx.grad(lambda m: m.lengths(x).sum())(net)
         ),
         clean=(
             """\
+def turned(rotation, v):
+    quat = jnp.array([rotation[0], -rotation[1], -rotation[2], -rotation[3]])
+    quat = quat / (jnp.linalg.norm(quat) + 1e-12)
+    return v + quat[1:] * quat[0]
+def loss(rotation, v):
+    return turned(rotation, v).sum()
+print(jax.grad(loss)(jnp.array([1.0, 0.0, 0.0, 0.0]), x))
+""",
+            """\
+def total_loss(w, v):
+    size = jnp.linalg.norm(w)
+    total_loss = ((w - v) ** 2).sum()
+    return total_loss, {"cosine": (w * v).sum() / (size + 1e-6)}
+print(jax.grad(total_loss, has_aux=True)(x, x))
+""",
+            """\
 def loss(v, mask=None):
     terms = v ** 2
     if mask is not None:
@@ -2976,6 +3193,14 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+tx = optax.adam(0.1)
+def begun(params):
+    fake_updates = jax.tree.map(jnp.zeros_like, params)
+    _, state = tx.update(fake_updates, tx.init(params), params)
+    return state
+print(begun(x))
+""",
             """\
 ema = optax.chain(optax.ema(0.9))
 def averaged(params, state):

@@ -58,7 +58,133 @@ class Value(nn.Module):
 """
 _SHOWN = "print(jax.tree.leaves(Value().init(key, x))[0].shape)\n"
 
+_PLACES = """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+whole, rows = NamedSharding(mesh, P()), NamedSharding(mesh, P("data"))
+w, b = jnp.ones(3), jnp.ones((4, 3))
+def product(w, b):
+    return (w * b).sum()
+"""
+
 CASES = {
+    "NNX522": Cases(
+        bad=(
+            _PLACES
+            + """\
+@partial(jax.jit, in_shardings=(whole, rows), out_shardings=whole)
+def step(w, b):
+    return w - b.mean(0)
+for batch in [b, 2 * b]:
+    w = step(w=w, b=batch)  # NNX522
+""",
+            _PLACES
+            + """\
+fast = jax.jit(product, in_shardings=(whole, rows))
+given = partial(fast, b=b)
+print(given(w))  # NNX522
+print(fast.lower(w, b=b))  # NNX522
+def scaled(w, b, n=1):
+    return w * b.sum() * n
+print(jax.jit(scaled, in_shardings=(whole, rows), static_argnames="n")(w, b, n=2))  # NNX522
+def compiled(function):
+    return jax.jit(function, in_shardings=(whole, rows))
+class Trainer:
+    def __init__(self, function):
+        self.step = compiled(function)
+    def run(self, w, b):
+        return self.step(w, b=b)  # NNX522
+print(Trainer(product).run(w, b))
+class Scale:
+    @partial(jax.jit, static_argnums=0, in_shardings=(whole, rows))
+    def apply(self, w, b):
+        return w * b
+print(Scale().apply(w, b=b))  # NNX522
+""",
+            _PLACES
+            + """\
+def summed(w, b):
+    return jax.lax.psum((w * b).sum(), "data")
+local = jax.shard_map(summed, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+print(jax.jit(local)(w, b=b))  # NNX522
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+def total(w, b):
+    return jax.lax.psum((w * b).sum(), "data")
+print(total(w=w, b=b))  # NNX522
+""",
+            _PLACES
+            + """\
+slopes = jax.value_and_grad(product)
+def train(w, b):
+    loss, grads = slopes(w=w, b=b)  # NNX522
+    return w - 0.1 * grads, loss
+print(train(w, b))
+""",
+            _PLACES
+            + """\
+print(jax.jit(jax.grad(product, argnums=(0, 1)))(w, b=b))  # NNX522
+print(jax.hessian(product)(w=w, b=b))  # NNX522
+class Model:
+    def loss(self, w, b):
+        return (w * b).sum()
+    def slopes(self, w, b):
+        return jax.grad(self.loss)(w=w, b=b)  # NNX522
+print(Model().slopes(w, b))
+""",
+        ),
+        clean=(
+            _PLACES
+            + """\
+print(jax.jit(product, in_shardings=(whole, rows))(w, b), jax.jit(product, out_shardings=whole)(w=w, b=b))
+print(jax.jit(partial(product, b=b), in_shardings=whole)(w), jax.jit(product, in_shardings=None)(w, b=b))
+""",
+            _PLACES
+            + """\
+def compiled(shardings=None):
+    return jax.jit(product, in_shardings=shardings)
+print(compiled()(w, b=b), compiled((whole, rows))(w, b))
+""",
+            _PLACES
+            + """\
+def wrapped(function):
+    inner = jax.jit(function, in_shardings=(whole, rows))
+    @functools.wraps(function)
+    def call(w, b):
+        return inner(w, b)
+    return call
+@wrapped
+def scaled(w, b):
+    return w * b
+print(scaled(w, b=b))
+""",
+            _PLACES
+            + """\
+def chosen(sharded):
+    if sharded:
+        step = jax.jit(product, in_shardings=(whole, rows))
+    else:
+        step = jax.jit(product)
+    return step
+print(chosen(False)(w, b=b))
+""",
+            _PLACES
+            + """\
+print(jax.grad(product)(w, b=b), partial(jax.grad(product), b=b)(w), jax.grad(product, argnums=1)(w, b))
+class Model:
+    @partial(jax.grad, argnums=1)
+    def slope(self, w, b):
+        return (w * b).sum()
+print(Model().slope(w, b=b))
+""",
+            _PLACES
+            + """\
+def slopes(argnums):
+    return jax.grad(product, argnums=argnums)
+print(slopes(0)(w, b=b))
+print(nnx.grad(product)(w=w, b=b))
+""",
+        ),
+    ),
     "NNX663": Cases(
         bad=(
             _DROPS + "net = Net(nnx.Rngs(0))\nnnx.reseed(net, dropout=key)  # NNX663\nprint(net(x))\n",

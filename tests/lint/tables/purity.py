@@ -513,6 +513,23 @@ scale = jax.jit(Scaler(2).apply)
         bad=(
             """\
 @jax.jit
+def doubled(v):
+    print("v", v)  # NNX803
+    return v * 2
+with jax.disable_jit():
+    doubled(x)
+doubled(x)
+""",
+            """\
+@jax.jit
+def doubled(v):
+    print("v", v)  # NNX803
+    return v * 2
+with jax.disable_jit(False):
+    doubled(x)
+""",
+            """\
+@jax.jit
 def scaled(v):
     print("Running the model")
     print(v)  # NNX803
@@ -619,6 +636,45 @@ print(run(0.0))
 """,
         ),
         clean=(
+            """\
+def body(p, v):
+    print("p", p)
+    return p - v, None
+def make(n):
+    def run(p):
+        p, _ = jax.lax.scan(body, p, jnp.ones((n, 3)))
+        print("end", p)
+        return p
+    return run
+def main():
+    with jax.disable_jit(True):
+        run = jax.jit(jax.vmap(make(3)))
+        print(run(jnp.ones((2, 3))))
+main()
+""",
+            """\
+@jax.jit
+def doubled(v):
+    print("v", v)
+    return v * 2
+def show(v):
+    return doubled(v)
+with jax.disable_jit():
+    print(show(x))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(3)(v)
+@jax.jit
+def run(v):
+    net = Net()
+    jax.debug.print(f"network: {net}")
+    return net.apply(net.init(jax.random.key(0), v), v)
+print(run(x))
+""",
             """\
 def run(start, debug=0):
     def show(v):
@@ -1863,6 +1919,28 @@ y = jax.jit(solve)(x)
     "NNX807": Cases(
         bad=(
             """\
+from collections import namedtuple
+Weight = namedtuple("Weight", ["c", "d"])
+@jax.jit
+def loss(v):
+    return weight.c * v.sum() + weight.d  # NNX807
+weight = Weight(1.0, 100.0)
+print(loss(x))
+weight = Weight(2.0, 100.0)
+print(loss(x + 1.0))
+""",
+            """\
+def weighted(weights, params, rows):
+    return (weights * params * rows).sum()
+weights = jnp.ones(3)
+@jax.jit
+def step(params, rows):
+    return jax.grad(partial(weighted, weights))(params, rows)  # NNX807
+for _ in range(3):
+    weights = jnp.sqrt(weights) * 2.0
+    print(step(x, x))
+""",
+            """\
 def fly(v, count):
     @jax.jit
     def act(old):
@@ -2162,6 +2240,41 @@ print(mean(rows))
 """,
         ),
         clean=(
+            """\
+from collections import namedtuple
+Weight = namedtuple("Weight", ["c", "d"])
+@jax.jit
+def loss(v):
+    return weight.c * v.sum() + weight.d
+weight = Weight(1.0, 100.0)
+print(loss(x))
+weight = Weight(1.0, 100.0)
+print(loss(x + 1.0))
+""",
+            """\
+@jax.jit
+def loss(v):
+    return weights[0] * v.sum() + offset
+weights = [1.0, 2.0]
+offset = -1.0
+print(loss(x))
+weights = [1.0, 2.0]
+offset = -1.0
+print(loss(x + 1.0))
+""",
+            """\
+def weighted(scale, weights, params, rows):
+    return (scale * params * rows[0] * rows[1]).sum()
+def plain(params, weights):
+    return params.sum()
+weights = jnp.ones(3)
+@jax.jit
+def step(params, rows):
+    return jax.grad(partial(weighted, 2.0, weights))(params, rows) * plain(params, weights=weights)
+for _ in range(3):
+    weights = weights[::-1] * 2.0
+    print(step(x, (x, weights)))
+""",
             """\
 class Stateful:
     def __init__(self):
@@ -2902,6 +3015,49 @@ print(root(jnp.ones(3)))
     "NNX809": Cases(
         bad=(
             """\
+class Tracker(nnx.Module):
+    def __init__(self):
+        self.hits, self.misses = nnx.BatchStat(jnp.array(0)), nnx.BatchStat(jnp.array(0))
+    def record(self, ok):
+        def hit():
+            self.hits[...] += 1
+        def miss():
+            self.misses[...] += 1
+        nnx.cond(ok, hit, miss)  # NNX809
+Tracker().record(x[0] > 0)
+""",
+            """\
+class Doubling(nnx.Module):
+    def __init__(self):
+        self.rounds = nnx.Variable(jnp.array(0))
+    def __call__(self, v):
+        def body(v):
+            self.rounds.value = self.rounds.value + 1
+            return 2 * v
+        return nnx.while_loop(lambda v: v.sum() < 50, body, v)  # NNX809
+""",
+            """\
+class Switch(nnx.Module):
+    def __init__(self):
+        self.count = nnx.Variable(jnp.array(0))
+    def up(self):
+        self.count[...] += 1
+    def down(self):
+        self.count[...] -= 1
+    def __call__(self, ok):
+        nnx.switch(ok.astype(int), [self.down, self.up])  # NNX809
+""",
+            """\
+class Probe(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 1, rngs=rngs)
+    def slope(self, v):
+        def loss(fc):
+            self.last = fc(v).sum()
+            return self.last
+        return nnx.grad(loss)(self.fc)  # NNX809
+""",
+            """\
 class Dropping(nnx.Module):
     def __init__(self, rngs):
         self.fc = nnx.Linear(3, 1, rngs=rngs)
@@ -3011,6 +3167,32 @@ y = step(target, model, 0) + copied(target, model, 0)
 """,
         ),
         clean=(
+            """\
+class Tracker(nnx.Module):
+    def __init__(self):
+        self.hits, self.misses = nnx.BatchStat(jnp.array(0)), nnx.BatchStat(jnp.array(0))
+    def record(self, ok):
+        def hit(m):
+            m.hits[...] += 1
+        def miss(m):
+            m.misses[...] += 1
+        nnx.cond(ok, hit, miss, self)
+Tracker().record(x[0] > 0)
+""",
+            """\
+class Scaled(nnx.Module):
+    def __init__(self):
+        self.rounds, self.scale = nnx.Variable(jnp.array(0)), nnx.Param(jnp.array(2.0))
+    def __call__(self, v):
+        def body(i, v):
+            own = nnx.Variable(v)
+            own[...] = own[...] * self.scale[...]
+            return own[...]
+        v = jax.lax.fori_loop(0, 3, body, v)
+        self.rounds[...] += 3
+        return v
+print(Scaled()(x))
+""",
             """\
 class Dropping(nnx.Module):
     def __init__(self, rngs):

@@ -784,6 +784,28 @@ class Agent:
         ),
         clean=(
             """\
+def bridge(v, sample, noise_scale, rng):
+    if sample and float(noise_scale) > 0.0:
+        v = v + noise_scale * jax.random.normal(rng, v.shape)
+    return v
+def plan(v, rng, noise_scale=1.0):
+    return bridge(v, sample=True, noise_scale=noise_scale, rng=rng)
+def act(v, rng):
+    planned = plan(v, rng, noise_scale=0.0)
+    new, _ = jax.random.split(rng)
+    return planned, new
+print(act(x, key))
+""",
+            """\
+def show(config, key):
+    if "doors" in config["env_name"]:
+        print(jax.random.normal(key, (3,)))
+    print("between")
+    if "rooms" in config["env_name"]:
+        print(jax.random.normal(key, (2,)))
+show({"env_name": "rooms-v0"}, key)
+""",
+            """\
 def parse(key, places, count):
     best, chosen = -jnp.inf, -1
     for candidate in range(count):

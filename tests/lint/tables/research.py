@@ -721,6 +721,74 @@ def adapted(params, loss, support):
             _LOSS + _PARAMS + "tx = optax.adam(1e-2)\nfor epoch in range(2):\n    state = tx.init(params)  # NNX838\n"
             "    for x in batches:\n        updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
             "        params = optax.apply_updates(params, updates)\n",
+            """\
+def loss(p):
+    return jnp.sum((p - 3.0) ** 2)
+class Solver:
+    def __init__(self, loss, optimizer):
+        self.loss, self.optimizer = loss, optimizer
+    def solve(self, params, n):
+        state = self.optimizer.init(params)  # NNX838
+        def body(carry, _):
+            params, state = carry
+            value, grads = jax.value_and_grad(self.loss)(params)
+            updates, state = self.optimizer.update(grads, state, params)
+            return (optax.apply_updates(params, updates), state), value
+        (params, state), values = jax.lax.scan(body, (params, state), None, length=n)
+        return params, values
+schedule = optax.join_schedules([optax.constant_schedule(0.0), optax.constant_schedule(0.1)], boundaries=[30])
+solver = Solver(loss, optax.sgd(schedule))
+params = jnp.zeros(2)
+for chunk in range(5):
+    params, values = solver.solve(params, 20)
+    print(chunk, values[-1])
+""",
+            """\
+def loss(p):
+    return jnp.sum((p - 3.0) ** 2)
+class Fit:
+    def __init__(self, params, optimizer):
+        self.params, self.optimizer = params, optimizer
+    def steps(self, n):
+        state = self.optimizer.init(self.params)  # NNX838
+        for _ in range(n):
+            updates, state = self.optimizer.update(jax.grad(loss)(self.params), state, self.params)
+            self.params = optax.apply_updates(self.params, updates)
+        return loss(self.params)
+fit = Fit(jnp.zeros(2), optax.sgd(optax.cosine_decay_schedule(0.1, 100)))
+for _ in range(5):
+    print(fit.steps(20))
+def solve(params, key, n):
+    tx = optax.chain(optax.clip(1.0), optax.adamw(0.1))
+    state = tx.init(params)  # NNX838
+    for k in jax.random.split(key, n):
+        updates, state = tx.update(jax.grad(loss)(params + jax.random.normal(k)), state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+w, done = jnp.zeros(2), 0
+while done < 40:
+    key, sub = jax.random.split(key)
+    w = solve(w, sub, 20)
+    done += 20
+""",
+            """\
+tx = optax.adam(0.1)
+def loss(p):
+    return jnp.sum((p - 3.0) ** 2)
+def solve(params, n=10):
+    state = tx.init(params)  # NNX838
+    def body(i, carry):
+        p, s = carry
+        updates, s = tx.update(jax.grad(loss)(p), s, p)
+        return optax.apply_updates(p, updates), s
+    params, state = jax.lax.fori_loop(0, n, body, (params, state))
+    return params
+def chunks(params):
+    def chunk(i, p):
+        return solve(p)
+    return jax.lax.fori_loop(0, 5, chunk, params)
+chunks(jnp.zeros(2))
+""",
         ),
         clean=(
             """\
@@ -810,10 +878,116 @@ each(x, lambda p, v: (p * v).sum(), jnp.ones((2, 3)))
             _LOSS + _PARAMS + "tx = optax.adam(1e-2)\nfor part in (batches, batches):\n    state = tx.init(params)\n"
             "    for x in part:\n        updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
             "        params = optax.apply_updates(params, updates)\n",
+            """\
+def loss(p, t):
+    return jnp.sum((p - t) ** 2)
+tx = optax.adam(1e-1)
+def run(params, t, n):
+    state = tx.init(params)
+    for _ in range(n):
+        updates, state = tx.update(jax.grad(loss)(params, t), state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+p = jnp.zeros(2)
+for t in (1.0, 2.0):  # another problem each time, begun where the last one ended
+    p = run(p, t, 5)
+for restart in range(3):
+    p = run(p, 1.0, 5)
+found = [run(jnp.zeros(2), 1.0, 5) for _ in range(3)]
+def scanned(p, ts):
+    def body(p, t):
+        return run(p, t, 3), None
+    return jax.lax.scan(body, p, ts)[0]
+print(scanned(p, jnp.arange(3.0)))
+""",
+            """\
+def loss(p, t):
+    return jnp.sum((p - t) ** 2)
+plain, tx = optax.sgd(0.1), optax.adam(0.1)
+def descend(params, n):
+    state = plain.init(params)
+    for _ in range(n):
+        updates, state = plain.update(jax.grad(loss)(params, 1.0), state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+p = jnp.zeros(2)
+for _ in range(3):
+    p = descend(p, 4)
+def train(params, data):
+    state = tx.init(params)
+    for t in data:
+        updates, state = tx.update(jax.grad(loss)(params, t), state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+data = []
+for i in range(3):
+    data.append(float(i))
+    p = train(p, data)
+""",
+            """\
+def loss(p, t):
+    return jnp.sum((p - t) ** 2)
+tx = optax.adam(0.1)
+class Penalty:
+    def __init__(self):
+        self.mu, self.params = 1.0, jnp.zeros(2)
+    def minimize(self, n):
+        state = tx.init(self.params)
+        for _ in range(n):
+            updates, state = tx.update(jax.grad(loss)(self.params, self.mu), state, self.params)
+            self.params = optax.apply_updates(self.params, updates)
+    def harder(self):
+        self.mu = self.mu * 2
+pen = Penalty()
+for _ in range(3):
+    pen.minimize(3)
+    pen.harder()
+for _ in range(3):
+    pen.minimize(3)
+    pen.mu *= 2
+""",
+            """\
+def loss(p):
+    return jnp.sum((p - 3.0) ** 2)
+tx = optax.adam(0.1)
+def run(params, state, n):
+    for _ in range(n):
+        updates, state = tx.update(jax.grad(loss)(params), state, params)
+        params = optax.apply_updates(params, updates)
+    return params, state
+p = jnp.zeros(2)
+state = tx.init(p)
+for chunk in range(4):
+    p, state = run(p, state, 10)
+""",
         ),
     ),
     "NNX839": Cases(
         bad=(
+            """\
+def u(net, t):
+    return net(t).sum()
+def residual(net, t):
+    du_dt = nnx.grad(u)(net, t)
+    return jnp.mean((du_dt + net(t)) ** 2)  # NNX839
+print(residual(model, x))
+""",
+            """\
+def u(net, t):
+    return net(t).sum()
+def slopes(net, t):
+    u_t = jax.vmap(nnx.grad(u), in_axes=(None, 0))(net, t)
+    return jnp.square(u_t)  # NNX839
+""",
+            """\
+from flax import linen as nn
+dense = nn.Dense(1)
+def u(params, t):
+    return dense.apply({"params": params}, t).sum()
+def residual(params, t):
+    value, rate = jax.value_and_grad(u)(params, t)
+    return value - rate  # NNX839
+""",
             """\
 class Projection:
     def __matmul__(self, tree):
@@ -839,6 +1013,22 @@ def gathered(loss, params, rounds):
             "grads = jax.grad(loss)(made(), x)\nhalf = grads / 2  # NNX839\n",
         ),
         clean=(
+            """\
+def u(net, t):
+    return net(t).sum()
+def residual(net, t):
+    du_dt = nnx.grad(u, argnums=1)(net, t)
+    return jnp.mean((du_dt + net(t)) ** 2)
+print(residual(model, x))
+""",
+            """\
+def u(t):
+    return model(t).sum()
+def residual(t):
+    du_dt = jax.grad(u)(t)
+    return jnp.mean((du_dt + model(t)) ** 2)
+print(residual(x))
+""",
             """\
 class Projection:
     def __init__(self, matrix):

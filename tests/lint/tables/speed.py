@@ -195,6 +195,20 @@ build(jnp.ones(3))
     "NNX903": Cases(
         bad=(
             """\
+class Solver:
+    @classmethod
+    def half(cls, v):
+        return v * 0.5
+    def step(self, v):
+        return v * 0.5
+    def fit(self, v):
+        while v.sum() > 0.1:
+            v = jax.jit(self.step)(v)  # NNX903
+            v = jax.jit(self.half)(v)  # NNX903
+        return v
+print(Solver().fit(x))
+""",
+            """\
 def fit(state, total, size):
     step = 0
     while step < total:
@@ -245,6 +259,18 @@ for batch in batches:
 """,
         ),
         clean=(
+            """\
+class Solver:
+    @staticmethod
+    def step(v):
+        return v * 0.5
+    def fit(self, v):
+        while v.sum() > 0.1:
+            v = jax.jit(self.step)(v)
+            v = jax.jit(Solver.step)(v)
+        return v
+print(Solver().fit(x))
+""",
             """\
 def fit(state, total, size):
     step = 0
@@ -765,6 +791,15 @@ print(time.time() - begin)  # NNX907
 """,
         ),
         clean=(
+            """\
+globals()["keep_on_disk"] = np.asarray
+step = jax.jit(lambda v: v * 2)
+step(x)
+start = time.time()
+y = step(x)
+keep_on_disk(y)
+print(time.time() - start)
+""",
             """\
 import time
 def fetch(tree):

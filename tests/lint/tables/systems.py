@@ -699,4 +699,398 @@ assert displacement(jnp.array([0.1]), jnp.array([3.9]), 4.0)[0] > 0
 """,
         ),
     ),
+    "NNX514": Cases(
+        bad=(
+            """\
+from jax import lax
+rows = jax.random.normal(key, (4, 4))
+lengths = jnp.abs(rows)
+tiny = jnp.finfo(jnp.float32).tiny
+a = lax.reduce_window(rows, 0, lax.max, (2, 2), (2, 2), "VALID")  # NNX514
+b = lax.reduce(rows, jnp.float32(0.0), lambda p, q: jnp.maximum(p, q), (0,))  # NNX514
+c = lax.reduce(lengths, 0.0, lax.min, (0,))  # NNX514
+d = lax.reduce(lengths, jnp.zeros(()), lax.mul, (0,))  # NNX514
+e = lax.reduce_window(rows, tiny, lax.max, (2, 2), (1, 1), "SAME")  # NNX514
+""",
+            """\
+from flax import linen as nn
+rows = jax.random.normal(key, (4, 4))
+lengths = rows**2
+a = nn.pool(-lengths[None, ..., None], 0.0, jax.lax.max, (2, 2), (2, 2), "VALID")  # NNX514
+b = jnp.min(lengths, initial=0.0, where=lengths > 0.1)  # NNX514
+c = jnp.max(rows, initial=0.0, where=rows < -1.0)  # NNX514
+d = jnp.prod(rows, initial=0)  # NNX514
+def smaller(p, q):
+    return jnp.minimum(p, q)
+e = jax.lax.reduce(rows, -jnp.inf, smaller, (0, 1))  # NNX514
+f = jax.lax.reduce(rows, jnp.inf, jax.lax.max, (0, 1))  # NNX514
+g = functools.reduce(jnp.minimum, [lengths, lengths * 2], 0.0)  # NNX514
+h = jax.lax.reduce(rows > 0, False, jax.lax.bitwise_and, (0, 1))  # NNX514
+i = jax.lax.reduce(rows > 0, True, jnp.logical_or, (0, 1))  # NNX514
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.conv = nnx.Conv(1, 4, (3, 3), rngs=rngs)
+    def __call__(self, v):
+        return nnx.pool(self.conv(v), 0.0, jax.lax.max, (2, 2), (2, 2), "SAME")  # NNX514
+def max_pool(v):
+    return jax.lax.reduce_window(
+        v,
+        init_value=0.0,  # NNX514
+        computation=jax.lax.max,
+        window_dimensions=(2, 2),
+        window_strides=(2, 2),
+        padding="VALID",
+    )
+print(max_pool(-jnp.arange(1.0, 17.0).reshape(4, 4)))
+""",
+            """\
+v = jax.random.normal(key, (6,))
+seg = jnp.array([0, 0, 1, 1, 2, 2])
+a = jnp.zeros(3).at[seg].max(v)  # NNX514
+b = jnp.zeros(3).at[seg].min(jnp.abs(v))  # NNX514
+c = jnp.zeros_like(v[:3]).at[seg].mul(v)  # NNX514
+d = jax.lax.fori_loop(0, 6, lambda i, m: jnp.maximum(m, v[i]), 0.0)  # NNX514
+def body(m, one):
+    m = jnp.minimum(m, one)
+    return m, m
+e = jax.lax.scan(body, jnp.float32(0), jnp.abs(v))  # NNX514
+f = jax.lax.scan(lambda m, one: (jnp.maximum(m, one), m), 0.0, v)  # NNX514
+""",
+        ),
+        clean=(
+            """\
+from jax import lax
+rows = jax.random.normal(key, (4, 4))
+a = lax.reduce_window(rows, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID")
+b = lax.reduce_window(jax.nn.relu(rows), 0.0, lax.max, (2, 2), (2, 2), "VALID")
+c = lax.reduce_window((rows > 0).astype(jnp.float32), 0.0, lax.max, (3, 3), (1, 1), "SAME")
+d = lax.reduce_window(rows, 0.0, lax.add, (2, 2), (2, 2), "VALID") / 4
+e = lax.reduce(rows, 1.0, lax.mul, (0,))
+""",
+            """\
+rows = jax.random.normal(key, (4, 4))
+a = jnp.max(rows, initial=0.0)
+b = jnp.min(jnp.abs(rows), initial=jnp.inf, where=rows > 0)
+c = jnp.max(jnp.abs(rows), initial=0.0, where=rows > 0)
+d = functools.reduce(lambda p, q: p + q, [rows, rows], 0.0)
+e = jax.lax.reduce(rows, jnp.finfo(jnp.float32).min, jax.lax.max, (0, 1))
+f = jax.lax.reduce(rows > 0, False, jax.lax.bitwise_or, (0, 1))
+g = jax.lax.reduce((rows > 0).astype(int), 1, jax.lax.bitwise_and, (0, 1))
+""",
+            """\
+from jax import lax
+shares = jax.nn.softmax(jnp.arange(16.0)).reshape(4, 4)
+a = nnx.pool(shares[None, ..., None], 0.0, lax.max, (2, 2), (2, 2), "VALID")
+b = lax.reduce_window(jax.random.uniform(key, (4, 4)), 0.0, lax.max, (2, 2), (1, 1), "SAME")
+c = lax.reduce_window(jnp.abs(shares) * 2 + 1, 0.0, lambda p, q: lax.max(p, q), (2, 2), (2, 2), "VALID")
+""",
+            """\
+def dilate(v):
+    return jax.lax.reduce_window(v, 0.0, jax.lax.max, (3, 3), (1, 1), "SAME")
+def max_pool(v):
+    return jax.lax.reduce_window(v, 0.0, jax.lax.max, (2, 2), (2, 2), "VALID")
+shares = jnp.abs(jax.random.normal(key, (4, 4)))
+print(max_pool(shares), dilate(shares))
+""",
+            """\
+v = jax.random.normal(key, (6,))
+seg = jnp.array([0, 0, 1, 1, 2, 2])
+a = jnp.zeros(3).at[seg].max(jnp.abs(v))
+b = jnp.full(3, -jnp.inf).at[seg].max(v)
+c = jnp.ones(3).at[seg].mul(v)
+d = jax.lax.fori_loop(0, 6, lambda i, m: jnp.maximum(m, v[i] ** 2), 0.0)
+e = jax.lax.scan(lambda m, one: (jnp.maximum(m, one), m), -jnp.inf, v)
+f = jax.lax.scan(lambda m, one: (m + one, m), 0.0, v)
+g = jax.lax.scan(lambda m, one: (jnp.maximum(0.0, m + one), m), 0.0, v)
+h = jnp.zeros(3).at[seg].add(v)
+""",
+            """\
+lengths = jnp.abs(jax.random.normal(key, (4, 4)))
+a = jax.lax.reduce(lengths, jnp.inf, jax.lax.min, (0,))
+b = nnx.max_pool(-lengths[None, ..., None], (2, 2), strides=(2, 2))
+c = jax.ops.segment_max(-lengths, jnp.array([0, 0, 1, 1]), 2)
+""",
+        ),
+    ),
+    "NNX515": Cases(
+        bad=(
+            """\
+def summary(value):
+    if isinstance(value, np.ndarray):  # NNX515
+        return {"mean": float(value.mean())}
+    return {"value": value}
+class Logger:
+    def __init__(self):
+        self.rows = []
+    def log(self, step, **metrics):
+        row = {"step": step}
+        for name, value in metrics.items():
+            row[name] = summary(value)
+        self.rows.append(row)
+logger = Logger()
+logger.log(0, loss=jax.vmap(lambda v: v**2)(x), lr=0.1)
+""",
+            """\
+def log(metrics):
+    out = {}
+    for k, v in metrics.items():
+        if isinstance(v, np.ndarray):  # NNX515
+            v = v.mean()
+        out[k] = v
+    return out
+log({"a": jnp.ones(3), "b": x * 2, "c": "text"})
+kind = "array" if isinstance(jnp.sum(x), (np.ndarray, np.generic)) else "scalar"  # NNX515
+""",
+            """\
+def save(arrays):
+    for a in arrays:
+        if type(a) is np.ndarray:  # NNX515
+            print("array", a.max())
+        else:
+            print("other", a)
+save([x, jnp.ones(3)])
+params = {"w": jnp.ones(3), "b": jnp.zeros(2)}
+half = jax.tree.map(lambda p: p.astype(jnp.bfloat16) if isinstance(p, np.ndarray) else p, params)  # NNX515
+""",
+            """\
+class Encoder:
+    def default(self, o):
+        if isinstance(o, np.ndarray):  # NNX515
+            return o.tolist()
+        raise TypeError(o)
+Encoder().default(jnp.ones(2))
+def is_array(v):
+    return isinstance(v, np.ndarray)
+rows = [v for v in (x, jnp.ones(2)) if is_array(v)]  # NNX515
+def check(y):
+    assert isinstance(y, np.ndarray)  # NNX515
+    return y
+check(jnp.sum(x))
+""",
+        ),
+        clean=(
+            """\
+def both(v):
+    if isinstance(v, (np.ndarray, jax.Array)):
+        return v.mean()
+    return v
+def turned(v):
+    if isinstance(v, np.ndarray):
+        v = jnp.asarray(v)
+    return v * 2
+def guard(v):
+    if not isinstance(v, np.ndarray):
+        v = np.asarray(v)
+    return v.mean()
+print(both(x), turned(x), guard(x))
+""",
+            """\
+def space(v):
+    xp = np if isinstance(v, np.ndarray) else jnp
+    return xp.exp(v)
+def one_by_one(v):
+    if isinstance(v, np.ndarray):
+        return v.mean()
+    elif isinstance(v, jax.Array):
+        return jnp.mean(v)
+    return v
+def scalar(v):
+    if isinstance(v, np.ndarray):
+        return float(v.mean())
+    return float(v)
+print(space(x), one_by_one(x), scalar(jnp.mean(x)))
+""",
+            """\
+def summary(v):
+    if isinstance(v, np.ndarray):
+        return {"mean": v.mean()}
+    return {"value": v}
+print(summary(np.ones(2)), summary(jax.device_get(x)), summary(x))
+def unknown(v):
+    if isinstance(v, np.ndarray):
+        return v.mean()
+    return v
+for v in (x, np.ones(3)):
+    print(unknown(v))
+""",
+            """\
+def either(v):
+    if isinstance(v, np.ndarray) or jnp.ndim(v) > 0:
+        return v.mean()
+    return v
+def copied(v):
+    return v.copy() if isinstance(v, np.ndarray) else v
+def like(v):
+    if isinstance(v, np.ndarray):
+        return v.sum()
+    if hasattr(v, "shape"):
+        return jnp.sum(v)
+    return v
+print(either(x), copied(x), like(x))
+""",
+            """\
+def is_host(v):
+    return isinstance(v, np.ndarray)
+print(is_host(x), is_host(np.ones(1)))
+def nobody_calls(v):
+    if isinstance(v, np.ndarray):
+        return v.mean()
+    return v
+""",
+        ),
+    ),
+    "NNX516": Cases(
+        bad=(
+            """\
+from optax.contrib import schedule_free_adamw
+def evaluate(net, v):
+    return ((net(v) - 1.0) ** 2).mean()
+@nnx.jit
+def train_step(net, opt, v):
+    loss, grads = nnx.value_and_grad(lambda m: evaluate(m, v))(net)
+    opt.update(net, grads)
+    return loss
+net = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+opt = nnx.Optimizer(net, schedule_free_adamw(1e-2), wrt=nnx.Param)
+print(evaluate(net, x))
+for _ in range(3):
+    train_step(net, opt, x)
+print(evaluate(net, x))  # NNX516
+""",
+            """\
+from optax import contrib
+def loss(p, v):
+    return jnp.mean((p - v) ** 2)
+class Trainer:
+    def __init__(self, params):
+        self.params = params
+        self.tx = optax.chain(optax.clip_by_global_norm(1.0), contrib.schedule_free_adamw(0.1))
+        self.state = self.tx.init(params)
+    def step(self, v):
+        grads = jax.grad(loss)(self.params, v)
+        updates, self.state = self.tx.update(grads, self.state, self.params)
+        self.params = optax.apply_updates(self.params, updates)
+    def evaluate(self, v):
+        return float(loss(self.params, v))  # NNX516
+trainer = Trainer(jnp.zeros(3))
+for v in batches:
+    trainer.step(v)
+print(trainer.evaluate(x))
+""",
+            """\
+from flax import linen as nn
+from flax.training import train_state
+from optax.contrib import schedule_free_sgd
+net = nn.Dense(1)
+state = train_state.TrainState.create(
+    apply_fn=net.apply, params=net.init(key, x), tx=schedule_free_sgd(0.1)
+)
+@jax.jit
+def train_step(state, v):
+    grads = jax.grad(lambda p: (state.apply_fn(p, v) ** 2).mean())(state.params)
+    return state.apply_gradients(grads=grads)
+@jax.jit
+def eval_step(state, v):
+    return (state.apply_fn(state.params, v) ** 2).mean()
+for v in batches:
+    state = train_step(state, v)
+print(eval_step(state, x))  # NNX516
+""",
+            """\
+from optax import contrib
+def loss(p, v):
+    return jnp.mean((p - v) ** 2)
+def train(p, rows):
+    tx = contrib.schedule_free(optax.sgd(0.1), 0.1)
+    state = tx.init(p)
+    for v in rows:
+        updates, state = tx.update(jax.grad(loss)(p, v), state, p)
+        p = optax.apply_updates(p, updates)
+    return p
+x_test = x * 2
+p = train(jnp.zeros(3), batches)
+print(loss(p, x_test))  # NNX516
+""",
+        ),
+        clean=(
+            """\
+from optax import contrib
+def loss(p, v):
+    return jnp.mean((p - v) ** 2)
+def evaluate(p, v):
+    return float(loss(p, v))
+tx = contrib.schedule_free_sgd(0.1)
+p = jnp.zeros(3)
+state = tx.init(p)
+for v in batches:
+    updates, state = tx.update(jax.grad(loss)(p, v), state, p)
+    p = optax.apply_updates(p, updates)
+print(evaluate(contrib.schedule_free_eval_params(state, p), x))
+""",
+            """\
+from optax import contrib
+def loss(p, v):
+    return jnp.mean((p - v) ** 2)
+def evaluate(p, v):
+    return float(loss(p, v))
+# the loss of the training itself, and another optimizer
+tx, other = contrib.schedule_free_sgd(0.1), optax.adam(0.1)
+p, q = jnp.zeros(3), jnp.zeros(3)
+s, t = tx.init(p), other.init(q)
+print(evaluate(p, x))
+for v in batches:
+    value, grads = jax.value_and_grad(loss)(p, v)
+    updates, s = tx.update(grads, s, p)
+    p = optax.apply_updates(p, updates)
+    updates, t = other.update(jax.grad(loss)(q, v), t, q)
+    q = optax.apply_updates(q, updates)
+    print(value)
+print(evaluate(q, x))
+""",
+            """\
+def evaluate(net, v):
+    return ((net(v) - 1.0) ** 2).mean()
+net = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.adamw(1e-2), wrt=nnx.Param)
+@nnx.jit
+def step(net, opt, v):
+    grads = nnx.grad(evaluate)(net, v)
+    opt.update(net, grads)
+for _ in range(3):
+    step(net, opt, x)
+print(evaluate(net, x))
+""",
+            """\
+from optax import contrib
+def loss(p, v):
+    return jnp.mean((p - v) ** 2)
+tx = contrib.schedule_free_sgd(0.1, b1=0.9)
+p = jnp.zeros(3)
+state = tx.init(p)
+for v in batches:
+    updates, state = tx.update(jax.grad(loss)(p, v), state, p)
+    p = optax.apply_updates(p, updates)
+average = jax.tree.map(lambda y, z: (y - 0.1 * z) / 0.9, p, state.z)
+x_test = x * 2
+print(loss(average, x_test))
+""",
+            """\
+from optax import contrib
+def loss(p, v):
+    return jnp.mean((p - v) ** 2)
+def evaluate(p, v):
+    return float(loss(p, v))
+print(evaluate(jnp.zeros(3), x))
+tx = contrib.schedule_free_sgd(0.1)
+p = jnp.zeros(3)
+state = tx.init(p)
+for v in batches:
+    value, grads = jax.value_and_grad(loss)(p, v)
+    updates, state = tx.update(grads, state, p)
+    p = optax.apply_updates(p, updates)
+""",
+        ),
+    ),
 }

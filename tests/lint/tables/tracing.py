@@ -49,6 +49,15 @@ def parts(m: nnx.Module):
         bad=(
             """\
 @jax.jit
+def doubled(v):
+    if v > 0:  # NNX820
+        v = v * 2
+    return v
+with jax.disable_jit():
+    print(jax.vmap(doubled)(x))
+""",
+            """\
+@jax.jit
 def relaxed(v, rounds, limit):
     for i in range(rounds):  # NNX821
         v = v * 0.5
@@ -235,6 +244,35 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+kept = []
+def body(c, v):
+    kept.append(c)
+    if c > 0:
+        c = c * 2
+    return c, v
+@jax.jit
+def run(c, v):
+    if v.sum() > 0:
+        v = v * float(v[0])
+    v = np.sin(v)
+    return jax.lax.scan(body, c, v)
+with jax.disable_jit():
+    print(run(1.0, x))
+""",
+            """\
+from flax import struct
+static = partial(struct.field, pytree_node=False)
+class Agent(struct.PyTreeNode):
+    scale: jax.Array
+    n: int = static()
+    @jax.jit
+    def act(self, v):
+        drawn = jnp.ones((self.n, 3)) * self.scale
+        assert drawn.shape[0] == self.n
+        return drawn + v
+print(Agent(scale=x, n=2).act(x))
+""",
             """\
 from flax import struct
 @struct.dataclass

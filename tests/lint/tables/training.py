@@ -1743,6 +1743,38 @@ load_into(model, pure)
     "NNX897": Cases(
         bad=(
             """\
+class NoisyLinear(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(3, 2, rngs=rngs)
+        self.key = rngs.noise()
+        self.sigma = 0.5
+    def __call__(self, v):
+        w_noise = jax.random.normal(self.key, self.linear.kernel.shape)  # NNX897
+        return self.linear(v) + self.sigma * (v @ w_noise)
+""",
+            """\
+class Explorer:
+    def __init__(self, seed):
+        self.key, self.epsilon = jax.random.key(seed), 0.1
+    def act(self, values):
+        if jax.random.uniform(self.key) < self.epsilon:  # NNX897
+            return 0
+        return values.argmax()
+explorer = Explorer(0)
+print([explorer.act(one) for one in batches])
+""",
+            """\
+from flax import linen as nn
+class Blurred(nn.Module):
+    key: jax.Array
+    @nn.compact
+    def __call__(self, v):
+        noise = jax.random.normal(self.key, (3,))  # NNX897
+        return v + noise
+blurred = Blurred(key=jax.random.key(0))
+print(blurred.apply({}, x), blurred.apply({}, 2 * x))
+""",
+            """\
 class Runner:
     def __init__(self, seed):
         self.random_key = jax.random.key(seed)
@@ -1787,6 +1819,45 @@ class Mask(nnx.Module):
             "print([augment.jitter(one) for one in batches])\n",
         ),
         clean=(
+            """\
+class RandomFeatures(nnx.Module):
+    def __init__(self, rngs):
+        self.key, self.width = rngs.noise(), 4
+    def __call__(self, v):
+        noise = jax.random.normal(self.key, (3, self.width))
+        return jnp.cos(v @ noise)
+features = RandomFeatures(nnx.Rngs(0))
+print(features(x), features(2 * x))
+""",
+            '''\
+class Antithetic:
+    """Adds the same noise to all inputs, so that their results can be compared."""
+    def __init__(self, seed):
+        self.noise_key = jax.random.key(seed)
+    def __call__(self, v):
+        noise = jax.random.normal(self.noise_key, (3,))
+        return v + noise, v - noise
+print([Antithetic(0)(one) for one in batches])
+''',
+            """\
+class Projected(nnx.Module):
+    def __init__(self, rngs):
+        self.key = rngs.params()
+    def __call__(self, v):
+        w = jax.random.orthogonal(self.key, 3)
+        return v @ w
+print(Projected(nnx.Rngs(0))(x))
+""",
+            """\
+class Dithered(nnx.Module):
+    def __init__(self, rngs):
+        self.key, self.count = rngs.noise(), nnx.Variable(jnp.array(0))
+    def __call__(self, v):
+        self.count[...] += 1
+        noise = jax.random.normal(jax.random.fold_in(self.key, self.count[...]), (3,))
+        return v + noise
+print(Dithered(nnx.Rngs(0))(x))
+""",
             """\
 class Runner:
     def __init__(self, seed):

@@ -1184,6 +1184,15 @@ y = Up(2.0)
     "NNX760": Cases(
         bad=(
             """\
+def times(v, t):
+    if len(t) < 2:
+        return v
+    if t < 0:  # NNX760
+        raise ValueError("negative")
+    return v * t
+print(times(x, jnp.arange(3.0)))
+""",
+            """\
 @jax.jit
 def halved(low, high):
     def cond(state):
@@ -1207,6 +1216,31 @@ print(times(0.0, 4))
             "v = jnp.zeros(3)\ny = jax.lax.cond(v > 0, lambda a: a, lambda a: -a, v)  # NNX760\n",
         ),
         clean=(
+            """\
+def times(v, t=1):
+    if isinstance(t, (int, float)):
+        if t < 0:
+            raise ValueError("negative")
+        t = jnp.arange(v.shape[0]) * t
+    return v * t
+print(times(x), times(x, jnp.arange(3.0)))
+""",
+            """\
+def checked(v, t=1):
+    if np.isscalar(t):
+        assert t > 0
+    return v * t
+def guarded(v, t=1):
+    if not isinstance(t, float):
+        return v * t
+    return v if t < 0 else v * 2
+def flat(v, t):
+    if t.ndim == 0 or t.size == 1:
+        if t > 0:
+            return v
+    return v * t
+print(checked(x), checked(x, jnp.ones(3)), guarded(x, jnp.ones(3)), flat(x, jnp.ones(3)))
+""",
             """\
 @jax.jit
 def halved(v):
@@ -1313,6 +1347,15 @@ print(solve(jnp.ones((3, 3)), 4))
     ),
     "NNX762": Cases(
         bad=(
+            """\
+class Head:
+    def __init__(self):
+        self.softmax = jax.nn.Softmax(dim=1)  # NNX762
+""",
+            """\
+def loss(logits, target):
+    return jax.nn.cross_entropy(input=logits, output=target)  # NNX762
+""",
             "noise = jax.random.normal(jax.random.key(1), (3,), scale=2.0)  # NNX762\n",
             """\
 class Scale(nnx.Module):
@@ -1339,6 +1382,9 @@ def laid_out(f):
             "@jax.jit\ndef kept(v):\n    return jnp.at[v < 0].set(0)  # NNX762\n",
         ),
         clean=(
+            """\
+print(jax.nn.standardize(x, axis=0), jax.nn.softmax(x, axis=-1))
+""",
             "from jax import random\nprint(random.rayleigh(random.key(1), scale=2.0))\n"
             "print(random.weibull_min(random.key(2), scale=1.0, concentration=2.0))\n"
             "print(random.double_sided_maxwell(random.key(3), loc=0.0, scale=1.0))\n",
@@ -1905,6 +1951,26 @@ def main(cfg, model):
         micro_step(model, opt, jnp.ones((2, 3)))
 print(make_optimizer(Config))
 """,
+            """\
+N_EPOCHS, N_MB, K = 3, 8, 4
+def build(k):
+    rate = optax.cosine_decay_schedule(0.1, N_EPOCHS * N_MB)  # NNX766
+    return optax.MultiSteps(optax.chain(optax.clip(1.0), optax.adam(rate)), every_k_schedule=k)
+tx = build(K)
+params, state = jnp.zeros(2), tx.init(jnp.zeros(2))
+for e in range(N_EPOCHS):
+    for i in range(N_MB):
+        updates, state = tx.update(params - i, state, params)
+        params = optax.apply_updates(params, updates)
+""",
+            """\
+tx = optax.MultiSteps(optax.sgd(optax.linear_schedule(0.1, 0.0, 40)), 4)  # NNX766
+params, state = jnp.zeros(2), tx.init(jnp.zeros(2))
+for e in range(5):
+    for i in range(8):
+        updates, state = tx.update(params - i, state, params)
+        params = optax.apply_updates(params, updates)
+""",
         ),
         clean=(
             """\
@@ -2183,6 +2249,23 @@ fit(jnp.ones(64), lambda tx, v: None)
             "    for i in range(hp.updates * hp.micro_batches):\n        tree, state = step(tree, state, i)\n"
             "    return tree\n",
             "def made(warm, steps):\n    return optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, steps)\n",
+            """\
+N_EPOCHS, N_MB, K = 3, 8, 4
+tx = optax.MultiSteps(optax.sgd(optax.linear_schedule(0.1, 0.0, N_EPOCHS * N_MB // K)), K)
+params, state = jnp.zeros(2), tx.init(jnp.zeros(2))
+for e in range(N_EPOCHS):
+    for i in range(N_MB):
+        updates, state = tx.update(params - i, state, params)
+        params = optax.apply_updates(params, updates)
+""",
+            """\
+tx = optax.MultiSteps(optax.sgd(optax.linear_schedule(0.1, 0.0, 12)), 4)
+params, state = jnp.zeros(2), tx.init(jnp.zeros(2))
+for e in range(12):
+    for i in range(4):
+        updates, state = tx.update(params - i, state, params)
+        params = optax.apply_updates(params, updates)
+""",
         ),
     ),
     "NNX767": Cases(

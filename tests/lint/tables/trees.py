@@ -5,6 +5,125 @@ from __future__ import annotations
 from tests.lint.tables import Cases
 
 CASES = {
+    "NNX523": Cases(
+        bad=(
+            """\
+params = {i: jnp.ones((3, 3)) for i in range(2)}
+params["out"] = x
+print(jax.tree.map(jnp.shape, params))  # NNX523
+""",
+            """\
+class Net:
+    def __init__(self):
+        self.params = {}
+        for i in range(3):
+            self.params[i] = jnp.ones((3, 3))
+        self.params["head"] = x
+    def slopes(self, v):
+        return jax.grad(lambda p: (p[0] @ v).sum())(self.params)  # NNX523
+print(Net().slopes(x))
+""",
+            """\
+def layers(widths):
+    net = {"scale": x}
+    for i, (m, n) in enumerate(zip(widths[:-1], widths[1:])):
+        net[i] = {"w": jnp.ones((m, n)), "b": jnp.zeros(n)}
+    return net
+def main():
+    net = layers([1, 2, 3])
+    state = optax.adam(1e-3).init(net)  # NNX523
+    return state
+main()
+""",
+            """\
+@jax.jit
+def told(v):
+    return {"mean": v.mean(), 0: v.sum()}  # NNX523
+print(told(x))
+edges = {(0, 1): x, "bias": x}
+def energy(p, v):
+    return (p["bias"] * v).sum()
+print(jax.value_and_grad(energy)(edges, x))  # NNX523
+""",
+            """\
+groups = dict(first=x)
+groups[None] = x
+print(jax.device_put(groups))  # NNX523
+whole = {**groups, "second": x}
+print(jax.lax.scan(lambda c, _: (c, None), whole, None, 2))  # NNX523
+""",
+            """\
+def step(params, v):
+    return params[0] * v
+held = {0: x, "n": x}
+print(jax.jit(step)({"x": held, "y": x}, x))  # NNX523
+print(jax.vmap(lambda p, v: p[0] * v, in_axes=(None, 0))(held, x))  # NNX523
+""",
+        ),
+        clean=(
+            """\
+from collections import OrderedDict
+both = {0: x, "out": x}
+print(jax.jit(lambda v: v * both[0])(x), jax.grad(lambda v: (v * both[0] @ both["out"]).sum())(x))
+print(jax.tree.map(jnp.sum, OrderedDict(both)), jax.tree.map(jnp.sum, list(both.values())))
+print(jax.tree.map(jnp.sum, {str(k): v for k, v in both.items()}), jax.tree.map(jnp.sum, {0: x, 1.5: x, True: x}))
+""",
+            """\
+params = {}
+for i in range(3):
+    params[i] = x
+params = {f"layer{i}": v for i, v in params.items()}
+params["out"] = x
+print(jax.tree.map(jnp.sum, params))
+""",
+            """\
+both = {0: x, "n": 3}
+n = both.pop("n")
+print(n, jax.tree.map(jnp.sum, both))
+one = {0: x, "n": 3}
+del one["n"]
+print(jax.tree.map(jnp.sum, one))
+""",
+            """\
+def filled(flag):
+    params = {"a": x}
+    if flag:
+        params[0] = x
+    return params
+print(jax.tree.map(jnp.sum, filled(False)))
+def chosen(flag):
+    params = {"a": x}
+    if flag:
+        params = {0: x}
+    return params
+print(jax.tree.map(jnp.sum, chosen(True)))
+""",
+            """\
+last = {0: x}
+for _ in range(3):
+    last = {"a": x}
+print(jax.tree.map(jnp.sum, last))
+""",
+            """\
+def built(names):
+    params = {}
+    for name in names:
+        params[name] = x
+    params["out"] = x
+    return params
+print(jax.tree.map(jnp.sum, built(["a", "b"])))
+@jax.jit
+def inner(v):
+    local = {0: v, "a": v}
+    return local[0] + local["a"]
+print(inner(x))
+""",
+            """\
+both = {0: x, "out": x}
+print(jax.tree.map(lambda one: one, both, is_leaf=lambda one: isinstance(one, dict))["out"])
+""",
+        ),
+    ),
     "NNX670": Cases(
         bad=(
             """\
