@@ -43,8 +43,13 @@ def every(root: ast.AST) -> list[ast.AST]:
 
 
 def is_decoration(call: ast.Call) -> bool:
-    """Say whether a call stands for what a decorator does to its function, so that the text has no such call."""
-    return (call.end_lineno, call.end_col_offset) == (call.func.end_lineno, call.func.end_col_offset)
+    """Say whether a call stands for what a decorator does to its function, so that the text has no such call.
+
+    What it calls and what it is given begin where the decorator does then.
+    """
+    if not call.args:
+        return (call.end_lineno, call.end_col_offset) == (call.func.end_lineno, call.func.end_col_offset)
+    return (call.args[0].lineno, call.args[0].col_offset) <= (call.func.lineno, call.func.col_offset)
 
 
 def applied_word(decorator: ast.expr) -> str:

@@ -10,11 +10,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import keyword, several
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import is_decoration, last_word
-from codemods.nnx.values import Attr, Call, Class, Function, Param, Value
+from codemods.nnx.values import Attr, Call, Class, Const, Function, Param, Sequence, Value
 
 # what they make takes the arguments of the function itself
 _KEEPING = TRANSPARENT - {"functools.partial", "functools.partialmethod", "flax.nnx.cached_partial"} | GRADIENTS
@@ -55,6 +55,13 @@ class Handed(NamedTuple):
     names: tuple[tuple[str, ast.expr], ...]
     prepared: bool
 
+    @property
+    def call(self) -> Call:
+        """The application as a call."""
+        value = self.made.value
+        assert isinstance(value, Call)
+        return value
+
     def option(self, context: Context, name: str, position: int | None = None) -> Bound | None:
         """Return an option of the transform, also one that ``functools.partial`` gives it.
 
@@ -63,8 +70,7 @@ class Handed(NamedTuple):
             name: its name.
             position: where it may stand behind the function, from 0; None if it has a name only.
         """
-        value, flow = self.made.value, context.flow
-        assert isinstance(value, Call)
+        value, flow = self.call, context.flow
         found = value.keyword(name) if position is None else value.argument(position, name)
         if found is not None:
             return flow.follow(self.made, found)
@@ -73,6 +79,22 @@ class Handed(NamedTuple):
             found = callee.value.keyword(name)
             return flow.follow(callee, found) if found is not None else None
         return None
+
+
+def constants_of(given: Bound | None) -> tuple[object, ...] | None:
+    """Return what an option such as ``argnums`` names; nothing if it is not given, None if not all of it is known.
+
+    Args:
+        given: the option, as :meth:`Handed.option` gives it.
+    """
+    if given is None:
+        return ()
+    value = given.value
+    if isinstance(value, Const):
+        return several(value.value)
+    parts = value.items if isinstance(value, Sequence) else ()
+    found = tuple(part.value for part in parts if isinstance(part, Const))
+    return found if parts and len(found) == len(parts) else None
 
 
 def handed_on(context: Context, event: CallEvent, *, methods: bool = False) -> Iterator[Handed]:

@@ -24,8 +24,8 @@ _MEANT = pattern(
 _LOOKING = pattern(
     r"^(print|len|float|int|append|info|debug|log\w*|plot\w*|save\w*|str|format|round|list|range)$|eval|loss|metric|norm"
 )
-# the place of the carry among the arguments of a body
-_CARRIES = {"jax.lax.scan": 0, "jax.lax.while_loop": 0, "jax.lax.fori_loop": 1}
+#: The place of the carry among the arguments of a body
+CARRIES = {"jax.lax.scan": 0, "jax.lax.while_loop": 0, "jax.lax.fori_loop": 1}
 
 
 def goes_on(context: Context, caller: CallEvent, params: Param) -> bool:
@@ -46,7 +46,9 @@ def goes_on(context: Context, caller: CallEvent, params: Param) -> bool:
         if not isinstance(loop, ast.For | ast.While) or not isinstance(given, Loop) or given.node is not loop:
             return False
         return (
-            given.again is not None and _from(given.again, caller.value) and _else_alike(context, caller, loop, given)
+            given.again is not None
+            and comes_from(given.again, caller.value)
+            and _else_alike(context, caller, loop, given)
         )
     return _in_body(context, caller, given)
 
@@ -123,7 +125,7 @@ def _in_body(context: Context, caller: CallEvent, given: Value) -> bool:
     if function is None or not isinstance(given, Param) or given.function is not function:
         return False
     roots = [root for root in context.traced.roots if root.function is function and not root.partial]
-    if len(roots) != 1 or _CARRIES.get(roots[0].transform) != position(given):
+    if len(roots) != 1 or CARRIES.get(roots[0].transform) != position(given):
         return False
     others = {name for name in function.params if name != given.name}
     call = caller.node
@@ -149,8 +151,13 @@ def _stored(target: ast.expr) -> set[str]:
     return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
-def _from(value: Value, call: Call) -> bool:
-    """Say whether a value is a result of a call, or a part of one."""
+def comes_from(value: Value, call: Call) -> bool:
+    """Say whether a value is a result of a call, or a part of one.
+
+    Args:
+        value: the value, as it stands in the text.
+        call: the call.
+    """
     while value is not call:
         base = getattr(value, "base", None)
         if not isinstance(base, Value):

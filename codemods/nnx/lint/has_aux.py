@@ -36,18 +36,6 @@ def _plain(context: Context, function: FunctionFacts) -> bool:
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for function in context.asked.functions():
-        outer = function.scope.parent
-        if isinstance(function.node, ast.Lambda) or outer is None or not _returns_tuple(function):
-            continue
-        for node, value in zip(function.node.decorator_list, function.decorators, strict=True):
-            found = context.flow.resolve(context.flow.here(value, outer))
-            name = getattr(found.value, "name", "") if isinstance(found.value, Ref) else ""
-            if isinstance(found.value, Call) and keyword(found.value.node, "has_aux") is None:
-                name = _applied(context, found, found.value)
-            if name in _NAMES:
-                message = f"{shown(function)} returns a tuple, and only a number can be differentiated"
-                yield finding(RULE.code, outer, node, message, "add has_aux=True: (loss, aux), grads = ...")
     yield from _unpacked_numbers(context)
     yield from _unpacked_otherwise(context)
     for event, name in foreign(context, "grad", "value_and_grad"):

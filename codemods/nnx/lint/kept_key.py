@@ -130,8 +130,9 @@ def _as_noise(context: Context, event: CallEvent, function: FunctionFacts, key: 
 
 def _documented(node: ast.AST) -> str:
     """Return the docstring of a class or function."""
-    documented = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-    return (ast.get_docstring(node) or "") if documented else ""  # type: ignore[arg-type]
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return ast.get_docstring(node) or ""
+    return ""
 
 
 def _called_once(context: Context, function: FunctionFacts) -> bool:

@@ -10,11 +10,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ItemStore, ModuleFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
-from codemods.nnx.lint.applied import Handed, handed_on, may_hand_on
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.applied import Handed, constants_of, handed_on, may_hand_on
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.formula import operand
 from codemods.nnx.lint.names import BATCHING, JITS, OPTIMIZERS, last
 from codemods.nnx.lint.places import in_test, jit_of
-from codemods.nnx.lint.syntax import constant, several
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
     Attr,
@@ -55,8 +57,7 @@ _TAKING: dict[str, tuple[int, int]] = {
     "optax.apply_updates": (0, 2),
     "optax.incremental_update": (0, 2),
 }
-_GRADIENTS = frozenset({"jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.hessian", "flax.nnx.grad",
-                        "flax.nnx.value_and_grad"})  # fmt: skip
+_GRADIENTS = GRADIENTS | {"jax.hessian"}
 _TRANSFORMS = JITS | BATCHING | _GRADIENTS
 _WORDS = frozenset(map(last, (*_TAKING, *_TRANSFORMS)))
 # the states of these alone look through the parameters
@@ -163,8 +164,7 @@ def _handed(context: Context, event: CallEvent, handed: Handed) -> Iterator[ast.
         return
     numbers = handed.option(context, "static_argnums") or handed.option(context, "static_broadcasted_argnums", 3)
     names = handed.option(context, "static_argnames")
-    fixed = _constants(numbers)
-    named = _constants(names)
+    fixed, named = constants_of(numbers), constants_of(names)
     if fixed is None or named is None or (named and not fixed) or shift:
         return  # static arguments that are not known by their places
     for place, node in enumerate(event.node.args):
@@ -172,18 +172,6 @@ def _handed(context: Context, event: CallEvent, handed: Handed) -> Iterator[ast.
             yield node
     if not fixed and not named:
         yield from (k.value for k in event.node.keywords)
-
-
-def _constants(given: Bound | None) -> tuple[object, ...] | None:
-    """Return what an option names; nothing if there is none, None if it is not known."""
-    if given is None:
-        return ()
-    value = given.value
-    if isinstance(value, Const):
-        return several(value.value)
-    parts = value.items if isinstance(value, Sequence) else ()
-    found = tuple(part.value for part in parts if isinstance(part, Const))
-    return found if parts and len(found) == len(parts) else None
 
 
 class _Keys:
@@ -298,8 +286,10 @@ class _Keys:
         found: _Kinds = {}
         for method, stored in stores:
             bound = flow.here(stored, method.scope)
-            changed = isinstance(stored, Changed) and isinstance(stored.before, Attr | Loop)
-            one = self._added(bound, stored) if changed else self._kinds(bound, depth + 1, seen)  # type: ignore[arg-type]
+            if isinstance(stored, Changed) and isinstance(stored.before, Attr | Loop):
+                one = self._added(bound, stored)
+            else:
+                one = self._kinds(bound, depth + 1, seen)
             if one is None or method.name != "__init__":
                 return None
             found.update(one)
@@ -320,8 +310,7 @@ class _Keys:
             key = node.args[0] if node.func.attr == "setdefault" and node.args else None
         if key is None:
             return None
-        value = next((m.values[key] for m in self._context.project.modules if key in m.values), None)
-        return self._kind(self._context.flow.with_value(bound, value)) if value is not None else {}
+        return self._kind(operand(self._context, bound, key))
 
     def _kind(self, bound: Bound, depth: int = 0) -> _Kinds:
         """Return the kind of a key with its text; nothing if it is not known."""
@@ -368,11 +357,8 @@ class _Keys:
             counted = last_word(node.iter.func) == "enumerate"
             return {"a number": f"of `{_text(node.iter)}`"} if counted else {}
         if isinstance(node, ast.BinOp):
-            sides = []
-            for side in (node.left, node.right):
-                value = next((m.values[side] for m in self._context.project.modules if side in m.values), None)
-                one = self._kind(self._context.flow.with_value(bound, value), depth + 1) if value is not None else {}
-                sides.append(list(one))
+            both = (operand(self._context, bound, side) for side in (node.left, node.right))
+            sides = [list(self._kind(side, depth + 1)) for side in both]
             if ["a string"] in sides and isinstance(node.op, ast.Add | ast.Mod):
                 left = sides[0] == ["a string"] or isinstance(node.op, ast.Add)
                 return {"a string": f"`{_text(node)}`"} if left else {}

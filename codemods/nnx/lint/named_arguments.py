@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.applied import Handed, calls_of, handed_on, may_hand_on, option
+from codemods.nnx.lint.applied import Handed, calls_of, constants_of, handed_on, may_hand_on, option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, resolved
-from codemods.nnx.lint.syntax import several
-from codemods.nnx.values import Call, Const, Mapping, Sequence
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Mapping, Sequence
 
 _JITS = frozenset({"jax.jit", "flax.nnx.jit", "jax.experimental.pjit.pjit"})
 _SHARDS = frozenset({"jax.shard_map", "jax.experimental.shard_map.shard_map", "flax.nnx.shard_map"})
@@ -82,13 +82,11 @@ def _given(shardings: Bound | None) -> bool:
         return False
     value = shardings.value
     if isinstance(value, Call):
-        return isinstance(value.node.func, ast.Name | ast.Attribute) and _spec(value)
+        return last_word(value.node.func) in _SHARDINGS
     return isinstance(value, Sequence | Mapping)
 
 
-def _spec(value: Call) -> bool:
-    name = getattr(value.node.func, "id", getattr(value.node.func, "attr", ""))
-    return name in {"NamedSharding", "SingleDeviceSharding", "P", "PartitionSpec", "GSPMDSharding"}
+_SHARDINGS = frozenset({"NamedSharding", "SingleDeviceSharding", "P", "PartitionSpec", "GSPMDSharding"})
 
 
 def _static(context: Context, handed: Handed) -> tuple[str, str] | None:
@@ -111,13 +109,9 @@ def _differentiated(context: Context, handed: Handed) -> tuple[str, str] | None:
 
 def _numbers(given: Bound | None) -> list[int]:
     """Return the numbers of arguments that an option names; none if they are not known."""
-    if given is None:
-        return []
-    value = given.value
-    parts = value.items if isinstance(value, Sequence) else (value,)
-    numbers = [one for part in parts if isinstance(part, Const) for one in several(part.value)]
-    known = [one for one in numbers if type(one) is int and one >= 0]
-    return known if len(known) == len(parts) else []
+    numbers = constants_of(given) or ()
+    known = [one for one in numbers if isinstance(one, int) and type(one) is int and one >= 0]
+    return known if len(known) == len(numbers) else []
 
 
 def _listed(handed: Handed) -> str:

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.epochs import over_epochs
-from codemods.nnx.lint.going_on import again_by_method, goes_on
+from codemods.nnx.lint.going_on import CARRIES, again_by_method, comes_from, goes_on
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, kinds_of, passed, position, unchanged
 from codemods.nnx.lint.syntax import argument, names_in
@@ -107,7 +107,7 @@ def _of_epochs(context: Context) -> Iterator[tuple[CallEvent, bool]]:
             given = passed(caller, params)
             loop = caller.loops[-1] if caller.loops else None
             if over_epochs(loop) and isinstance(given, Loop) and given.again is not None and given.node is loop:
-                if _from(given.again, caller.value):
+                if comes_from(given.again, caller.value):
                     yield event, True
                     break
             elif several and _remembers(context, event, callee.base) and goes_on(context, caller, params):
@@ -205,7 +205,7 @@ def _in_step(context: Context, update: CallEvent, state: Call) -> bool:
         return False
     for event in callers_of(context, function):
         given = next((a for a in event.value.args if isinstance(a, Loop) and a.node in event.loops), None)
-        if given is not None and given.again is not None and _from(given.again, event.value):
+        if given is not None and given.again is not None and comes_from(given.again, event.value):
             return True
         if event.loops and _taken_back(event, params):
             return True
@@ -220,12 +220,8 @@ def _in_body(context: Context, update: CallEvent, state: Call) -> bool:
     if function is None or update.loops or not isinstance(params, Param) or params.function is not function:
         return False
     roots = [root for root in context.traced.roots if root.function is function and not root.partial]
-    places = {_CARRIES[root.transform] for root in roots if root.transform in _CARRIES}
+    places = {CARRIES[root.transform] for root in roots if root.transform in CARRIES}
     return len(places) == 1 and position(params) == places.pop()
-
-
-# the place of the carry among the arguments of a body
-_CARRIES = {"jax.lax.scan": 0, "jax.lax.while_loop": 0, "jax.lax.fori_loop": 1}
 
 
 def _taken_back(event: CallEvent, params: Param) -> bool:
@@ -235,16 +231,6 @@ def _taken_back(event: CallEvent, params: Param) -> bool:
     kept = {ast.unparse(part) for part in elements(target) if isinstance(part, ast.Attribute | ast.Subscript)}
     given = argument(event.node, position(params), params.name)
     return given is not None and not event.value.starred and ast.unparse(given) in kept
-
-
-def _from(value: Value, call: Call) -> bool:
-    """Say whether a value is a result of a call, or a part of one."""
-    while value is not call:
-        base = getattr(value, "base", None)
-        if not isinstance(base, Value):
-            return False
-        value = base
-    return True
 
 
 def _keeps(context: Context, event: CallEvent, base: Value) -> bool:

@@ -12,7 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import handed_on, may_hand_on
 from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.names import JITS, TREE_MAPS, WITH_PATH, last
-from codemods.nnx.lint.places import foreign, in_test, passed
+from codemods.nnx.lint.places import foreign, in_test, passed, position
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.lint.unbound_axis import always
 from codemods.nnx.nodes import last_word
@@ -88,7 +88,7 @@ def _told(context: Context, scope: Scope, node: ast.expr, tree: Value, given: _G
             return
         for caller in context.flow.sites.callers(value.function):
             handed = passed(caller, value)
-            place = _argument(caller, value)
+            place = argument(caller.node, position(value), value.name)
             if handed is None or place is None or not _serves(context, caller):
                 continue
             inner = given
@@ -104,13 +104,6 @@ def _told(context: Context, scope: Scope, node: ast.expr, tree: Value, given: _G
     leaf = _leaf(context, found, entries, 0) if entries else ""
     if leaf and scope.module in context.asked:
         yield scope, node, leaf, entries
-
-
-def _argument(caller: CallEvent, param: Param) -> ast.expr | None:
-    """Return the expression that a call gives for a parameter."""
-    names = list(param.function.params)
-    shift = int(param.function.binding in {"instance", "class"})
-    return argument(caller.node, names.index(param.name) - shift, param.name)
 
 
 def _entries(context: Context, bound: Bound) -> int:
@@ -238,10 +231,10 @@ def _compiled(context: Context) -> Iterator[_Found]:
         if not may_hand_on(made, event) or not _serves(context, event):
             continue
         for handed in handed_on(context, event):
-            if handed.name not in _JITTED or handed.prepared or not isinstance(handed.made.value, Call):
+            if handed.name not in _JITTED or handed.prepared:
                 continue
             out = handed.option(context, "out_shardings")
-            inner = context.flow.follow(handed.made, handed.made.value.args[0])
+            inner = context.flow.follow(handed.made, handed.call.args[0])
             entries = _entries(context, out) if out is not None else 0
             if entries and isinstance(inner.value, Attr) and inner.value.name == "init":
                 if _counting(context, context.flow.with_value(inner, inner.value.base), 0):

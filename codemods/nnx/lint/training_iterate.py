@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
@@ -158,10 +158,12 @@ def _optimizers(context: Context) -> list[tuple[CallEvent, bool]]:
     return found
 
 
-def _by_object(context: Context, event: CallEvent, sources: object, optimizers: list[tuple[CallEvent, bool]]) -> bool:
+def _by_object(
+    context: Context, event: CallEvent, sources: Iterable[Bound], optimizers: list[tuple[CallEvent, bool]]
+) -> bool:
     """Say whether a model is evaluated that an optimizer of NNX, which is schedule-free, has updated before."""
     own = {one.value for one in context.sources.originals(context.flow.here(event.value, event.scope))} - {event.value}
-    models = {one.value for one in sources if isinstance(one.value, Call)} - own  # type: ignore[attr-defined]
+    models = {one.value for one in sources if isinstance(one.value, Call)} - own
     for made, free in optimizers:
         given = made.value.argument(0, "model")
         if not free or last_word(made.node.func) == "create" or given is None:

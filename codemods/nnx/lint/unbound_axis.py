@@ -109,7 +109,7 @@ def _bound(context: Context, event: CallEvent, function: FunctionFacts, roots: l
     for handed in made:
         if handed.name not in _PLAIN:
             return None
-        if is_decoration(handed.made.value.node):  # type: ignore[attr-defined]
+        if is_decoration(handed.call.node):
             decorators -= 1
         axis = handed.option(context, "axis_name", 1 if handed.name == "jax.pmap" else None)
         if axis is None:
@@ -130,9 +130,7 @@ def _whole(context: Context, event: CallEvent, made: list[Handed]) -> bool:
     flow = context.flow
     inner = flow.resolve(flow.here(event.value.callee, event.scope))
     if made:
-        last_made = made[-1].made
-        assert isinstance(last_made.value, Call)
-        inner = flow.follow(last_made, last_made.value.args[0])
+        inner = flow.follow(made[-1].made, made[-1].call.args[0])
     while isinstance(inner.value, Call) and flow.calls.callee_name(inner) == "functools.partial" and inner.value.args:
         inner = flow.follow(inner, inner.value.args[0])
     return not isinstance(inner.value, Call)

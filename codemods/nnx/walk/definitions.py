@@ -89,20 +89,21 @@ class Definitions(Stores):
 
         To the rules it is a call like others: losses are as often decorated as they are given to ``grad``.
         """
+        transform, callee = node, decorator
         options: list[ast.keyword] = []
         keywords: tuple[tuple[str | None, Value], ...] = ()
         if isinstance(node, ast.Call) and isinstance(decorator, Call):
             options, keywords = node.keywords, decorator.keywords
             if not node.args:  # @nnx.grad(has_aux=True)
-                node, decorator = node.func, decorator.callee
+                transform, callee = node.func, decorator.callee
             elif last_word(node.func) == "partial" and len(node.args) == 1:
-                node, decorator = node.args[0], decorator.args[0]
-        if last_word(node) not in _GRADIENTS or any(name is None for name, _ in keywords):
+                transform, callee = node.args[0], decorator.args[0]
+        if last_word(transform) not in _GRADIENTS or any(name is None for name, _ in keywords):
             return None
         given = ast.copy_location(ast.Name(facts.name, ast.Load()), node)
-        call = ast.copy_location(ast.Call(func=node, args=[given], keywords=options), node)
+        call = ast.copy_location(ast.Call(func=transform, args=[given], keywords=options), node)
         self.facts.values[given] = value
-        made = self.facts.values[call] = Call(call, decorator, (value,), keywords)
+        made = self.facts.values[call] = Call(call, callee, (value,), keywords)
         assert self.statement is not None
         self.facts.calls.append(CallEvent(made, self.scope, self.snapshot(), self.statement, self.loops, used=True))
         return made

@@ -551,6 +551,11 @@ def elbo(params, v):
 def step(params, v):
     return jax.grad(lambda p: elbo(p, v))(params)  # NNX850
 """,
+            """\
+@functools.partial(jax.value_and_grad, argnums=1)  # NNX850
+def loss(w, v):
+    return jnp.sum(w * v), v
+""",
             _LOSS + "(value, y), grads = nnx.value_and_grad(loss)(model, x)  # NNX850\n",
             "g = jax.grad(lambda v: (v, v))(1.0)  # NNX850\n",
             _LOSS
