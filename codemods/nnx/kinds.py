@@ -93,6 +93,7 @@ _RESULTS = {
     "flax.nnx.from_flat_state": Kind.STATE,
     "flax.nnx.graphdef": Kind.GRAPHDEF,
     "flax.nnx.bridge.ToNNX": Kind.MODULE,
+    "flax.nnx.bridge.lazy_init": Kind.MODULE,
     "jax.random.key": Kind.KEY,
     "jax.random.PRNGKey": Kind.KEY,
     "jax.random.split": Kind.KEY,
@@ -122,10 +123,11 @@ _NO_ARRAYS = frozenset(
 )  # fmt: skip
 
 
-# functions whose result has the structure that a function they are given returns, or is a reference
+# functions whose result has the structure that a function they are given returns, or is a reference, or comes from a
+# file, which may hold several arrays under their names
 _ANYTHING = frozenset(
     f"jax.lax.{name}" for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map", "associative_scan")
-) | {"jax.lax.stop_gradient", "jax.lax.optimization_barrier"}
+) | {"jax.lax.stop_gradient", "jax.lax.optimization_barrier", "jax.numpy.load"}
 
 
 _WRAPPED = 6  # how many transforms around a function are looked through

@@ -110,3 +110,8 @@ def test_late_data_names_the_place() -> None:
     later = f"{net.replace('None', '[]')}        self.a.append(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))\n"
     (found,) = look(later, options("0.12")).findings
     assert found.message.startswith("`a` holds modules or arrays in a container, filled in line 7: an error")
+    method = "    def add(self):\n        self.a.append(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))\n"
+    (found,) = look(f"{net.replace('None', '[]')}{method}", options("0.12")).findings
+    assert "filled in line 8: Flax 0.12 leaves what comes after the constructor out of nnx.state" in found.message
+    (found,) = look(f"{net.replace('None', '[]')}        self.add()\n{method}", options("0.12")).findings
+    assert "filled in line 9: an error since Flax 0.12" in found.message

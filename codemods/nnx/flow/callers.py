@@ -9,6 +9,7 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.flow.assumptions import DOUBT, EVERYTHING
 from codemods.nnx.flow.calls import Callee
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
+from codemods.nnx.spellings import original
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -47,6 +48,8 @@ class CallSites:
             for event in self.flow.project.calls():
                 called = event.node.func
                 last = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+                if isinstance(called, ast.Name):
+                    last = original(event.scope.module.source, last)
                 self._sites.setdefault(last, []).append(event)
         return self._sites.get(name, [])
 

@@ -32,8 +32,9 @@ _ARITHMETIC = ("jax.numpy.", "jax.random.", "jax.nn.", "jax.lax.", "numpy.", "op
 # Foreign functions whose results are looked through; what others give is made by the call, whatever they get.
 LOOKED_THROUGH = COPIES | {
     "builtins.dict", "builtins.getattr", "builtins.list", "builtins.tuple", "flax.nnx.List", "flax.nnx.data",
-    "flax.nnx.eval_shape", "flax.nnx.merge", "jax.eval_shape", "typing.cast",
+    "flax.nnx.eval_shape", "flax.nnx.merge", "jax.eval_shape", "typing.cast", "builtins.staticmethod",
 }  # fmt: skip
+_AS_GIVEN = frozenset({"flax.nnx.data", "flax.nnx.List", "builtins.staticmethod"})
 
 
 class Callee:
@@ -163,7 +164,7 @@ class Calls:
             attribute = self.flow.follow(bound, value.args[1]).value
             if isinstance(attribute, Const) and isinstance(attribute.value, str):
                 return self.flow.follow(bound, Attr(value.args[0], attribute.value))
-        if name in {"flax.nnx.data", "flax.nnx.List"} and len(value.args) == 1 and not value.keywords:
+        if name in _AS_GIVEN and len(value.args) == 1 and not value.keywords:
             return self.flow.follow(bound, value.args[0])
         if name in {"typing.cast"} and len(value.args) == 2:
             return self.flow.follow(bound, value.args[1])

@@ -13,6 +13,7 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.may.may import Made
 from codemods.nnx.optimizer.origins import Constructor, Origins
+from codemods.nnx.optimizer.put_by_name import Puts
 from codemods.nnx.optimizer.version_switch import for_old_releases
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Class, Const, Free, Loop, Param, Ref, Value
@@ -81,6 +82,8 @@ class Group:
 
     Attributes:
         leaves: whether functions that nothing in the project calls return some of them.
+        parts: the groups that were joined since an update of unknown origin may be of any of them.
+        loose: the updates of unknown origin.
     """
 
     members: set[Member] = field(default_factory=set)
@@ -88,9 +91,13 @@ class Group:
     reads: list[AttrEvent] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
     leaves: bool = False
+    parts: list[Group] = field(default_factory=list)
+    loose: list[Update] = field(default_factory=list)
 
     def join(self, other: Group) -> None:
         """Take in the optimizers of another group."""
+        self.loose += other.loose
+        self.parts += other.parts or [other]
         self.members |= other.members
         self.updates += other.updates
         self.reads += other.reads
@@ -149,6 +156,8 @@ class Groups:
             self._collect_returns()
             self._collect_stores()
             self._collect_patterns()
+            for put in Puts(self.origins).all():
+                self._use(self._plain(put.made), Reason(put.words, put.scope, put.node))
         for members, use in self._uses:
             group = self._groups.setdefault(self._root(next(iter(members))), Group())
             if isinstance(use, Update):

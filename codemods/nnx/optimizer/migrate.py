@@ -29,7 +29,7 @@ from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.reach import Reach
 from codemods.nnx.options import OptimizerForm
 from codemods.nnx.rewrite import RewriteError, insert_first
-from codemods.nnx.values import Call, Class, Ref, Value
+from codemods.nnx.values import Call, Class, Param, Ref, Value
 
 
 def family(code: str) -> Callable[[Context], Iterator[Finding]]:
@@ -105,7 +105,10 @@ def migrate(context: Context) -> Iterator[Finding]:
         yield from _apart(flow, groups, update, name, taken)
     forms = {taken.get(group, "left") for group in groups if group.constructors or group.subclasses}
     for update in doubtful if forms != {"compatible"} else ():  # right as it is, whichever of the two it is of
-        yield _unseen(flow, update.event, offer=False)
+        mine = _handed_over(flow, origins, update)
+        own = {taken.get(group, "left") for group in groups if group.members & mine}
+        if own != {"compatible"} and not _made_compatible(origins, update):
+            yield _unseen(flow, update.event, offer=False)
 
 
 def _read_away(context: Context, groups: list[Group], origins: Origins) -> tuple[list[Group], Group | None]:
@@ -160,7 +163,9 @@ def _gathered(groups: list[Group], loose: list[Update]) -> tuple[list[Group], li
         near = [g for g in groups if any(c.event.scope.module is update.event.scope.module for c in _old(g))]
         if near:
             groups = _joined(groups, near)
-            next(g for g in groups if near[0].members <= g.members).updates.append(update)
+            whole = next(g for g in groups if near[0].members <= g.members)
+            whole.updates.append(update)
+            whole.loose.append(update)
         else:
             apart.append(update)
     return groups, apart
@@ -292,13 +297,66 @@ def _migrated(context: Context, origins: Origins, identity: Identity, group: Gro
         except CannotChange as error:
             why = error.reason
     if form is not OptimizerForm.THREAD or both:
+        compatible = CompatibleForm(origins, context.options.targets)
         try:
-            yield from CompatibleForm(origins, context.options.targets).plan(group, why).findings()
+            yield from compatible.plan(group, why).findings()
             return
         except CannotChange as error:
+            found = list(_by_parts(compatible, group, why))
+            if found:
+                yield from found
+                return
             why = error.reason
     assert why is not None
+    if any(_made_compatible(origins, update) for update in group.loose):  # of those that are migrated already
+        group.updates = [update for update in group.updates if update not in group.loose]
     yield from _undecided(group, why)
+
+
+def _made_compatible(origins: Origins, update: Update) -> bool:
+    """Say whether an optimizer that keeps its model is made in the module of an update."""
+    module, made = update.event.scope.module, origins.constructors.values()
+    return any(one.kind == COMPATIBLE and one.event.scope.module is module for one in made)
+
+
+def _handed_over(flow: Flow, origins: Origins, update: Update) -> frozenset[Constructor | Param]:
+    """Return the optimizers in what a lambda gets element by element: ``map(lambda p: ..., pairs)``."""
+    function, found = update.event.scope.function, frozenset[Constructor | Param]()
+    if function is None or not isinstance(function.node, ast.Lambda):
+        return found
+    for event in flow.project.calls():
+        if function.node in event.node.args and len(event.node.args) == len(event.value.args):
+            others = zip(event.node.args, event.value.args, strict=True)
+            for node, value in others:
+                if node is not function.node:
+                    found |= origins.contained(flow.here(value, event.scope))
+    return found
+
+
+def _by_parts(compatible: CompatibleForm, group: Group, why: Reason | None) -> Iterator[Finding]:
+    """Migrate a group but for those of its parts that cannot be changed; nothing if that is all of it or nothing.
+
+    Only an update of unknown origin joins the parts: what keeps one of them as it is says nothing of the others, which
+    are right for that update in the compatible form.
+    """
+    rest, left = Group(), list[tuple[Group, Reason]]()
+    for part in group.parts:
+        try:
+            compatible.plan(part, why)
+            rest.join(part)
+        except CannotChange as error:
+            left.append((part, error.reason))
+    if not left or not rest.constructors:
+        return
+    theirs = {update for part in group.parts for update in part.updates}
+    rest.updates += [update for update in group.updates if update not in theirs]
+    try:
+        changed = list(compatible.plan(rest, why).findings())
+    except CannotChange:
+        return
+    yield from changed
+    for part, reason in left:
+        yield from _undecided(part, reason)
 
 
 def _undecided(group: Group, why: Reason) -> Iterator[Finding]:

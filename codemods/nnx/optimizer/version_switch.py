@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.nodes import last_word
+from codemods.nnx.spellings import spellings
 
 
 def for_old_releases(module: ModuleFacts) -> frozenset[ast.Call]:
@@ -43,7 +44,8 @@ def made_for_old_releases(module: ModuleFacts) -> frozenset[ast.Call]:
     """
     if not module.source.mentions(b"version") or not module.source.mentions(b"wrt"):
         return frozenset()
-    made = [call for call in module.source.of_type(ast.Call) if last_word(call.func) == "Optimizer"]
+    words = spellings(module.source, {"Optimizer"})
+    made = [call for call in module.source.of_type(ast.Call) if last_word(call.func) in words]
     new = [call for call in made if any(word.arg == "wrt" for word in call.keywords)]
     tests = [test for test in module.source.of_type(ast.If) if "version" in module.source.text(test.test)]
     ways = [(_inside(test.body), _inside(test.orelse)) for test in tests]

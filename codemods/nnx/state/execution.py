@@ -330,6 +330,7 @@ class Execution:
         self._noted.clear()
         self.log.append(Shared(share))
         self.heap.shares.append(share)
+        self.heap.carry(share)
 
     # -- control flow -------------------------------------------------------------------------------
 

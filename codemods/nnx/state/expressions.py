@@ -14,6 +14,8 @@ from codemods.nnx.values import Function
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
 
+_FEW = 4  # how many rounds of a comprehension are told apart
+
 
 class Expressions:
     """Evaluates expressions; values that are no objects give nothing."""
@@ -25,14 +27,17 @@ class Expressions:
         """Evaluate an expression."""
         run = self.run
         if isinstance(node, ast.Name):
-            return run.name(node.id) or self._mention(node)
+            return self._mention(node) or run.name(node.id)
         if isinstance(node, ast.Constant):
             return set()
         if isinstance(node, ast.Attribute):
+            mentioned = self._mention(node)
+            if mentioned:
+                return mentioned
             base = self.value(node.value) or run.of_class(node)
             if not base:
                 variable = run.of_module(run.scope.module.values.get(node))
-                return run.around(variable) if variable is not None else self._mention(node)
+                return run.around(variable) if variable is not None else set()
             if node.attr in VALUE:
                 run.read(base, node)
                 return set()
@@ -135,6 +140,13 @@ class Expressions:
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> set[Thing]:
         """Evaluate a comprehension: as every loop, what one round keeps, the next may change."""
+        rounds = None if isinstance(node, ast.DictComp | ast.SetComp) else self._rounds(node.generators)
+        if rounds is not None and not isinstance(node, ast.DictComp):
+            made = Thing(display=True)
+            for index, things in enumerate(rounds):
+                self.run.statements.store(node.generators[0].target, things)
+                made.hold(str(index), self.value(node.elt))
+            return {made}
         element: set[Thing] = set()
         for _ in range(2):
             for generator in node.generators:
@@ -147,6 +159,20 @@ class Expressions:
             else:
                 element |= self.value(node.elt)
         return {Thing(fields={ANY: element})}
+
+    def _rounds(self, generators: list[ast.comprehension]) -> list[set[Thing]] | None:
+        """Return what each round of a comprehension over few elements gets, which are written out or counted."""
+        over = generators[0].iter
+        if len(generators) > 1 or generators[0].ifs:
+            return None
+        if isinstance(over, ast.Tuple | ast.List):
+            if not 1 < len(over.elts) <= _FEW or any(isinstance(one, ast.Starred) for one in over.elts):
+                return None
+            return [self.value(one) for one in over.elts]
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range":
+            count = over.args[0].value if len(over.args) == 1 and isinstance(over.args[0], ast.Constant) else 0
+            return [set() for _ in range(count)] if isinstance(count, int) and 1 < count <= _FEW else None
+        return None
 
     def key(self, node: ast.expr) -> str:
         """Return the name of the field that an index means."""

@@ -239,6 +239,20 @@ class Heap:
             for thing in above(change.share.second if change.forward else change.share.first):
                 thing.watched = True
 
+    def carry(self, share: Share) -> None:
+        """Note that what an object gave of itself, after it had changed unasked, has changed so too."""
+        if share.merged or share.handed or not self.changes:
+            return
+        mine, found = above(share.first), set[Change]()
+        for change in self.changes:
+            changed = change.share.second if change.forward else change.share.first
+            if change.share is not share and _touches(share.first, mine, changed):
+                found.add(Change(share, True, (*change.over, share), change.node, change.others_only))
+        if found:
+            self.changes |= found
+            for thing in above(share.second):
+                thing.watched = True
+
     def same(self, one: set[Thing], two: set[Thing], node: ast.AST) -> Change | None:
         """Return how Variables of two objects came to be the same ones; None if no share makes them so."""
         left = list(self.shares)

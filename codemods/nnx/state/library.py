@@ -47,6 +47,7 @@ _CLONES = frozenset({"flax.nnx.clone", "copy.deepcopy"})
 _ASKING = frozenset({"builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.len", "builtins.id"})
 #: Functions that ask as `is` does.
 _TELLING = frozenset({"operator.is_", "operator.is_not"})
+_FEW = 4  # how many elements of a display are mapped one by one
 _MAKING = frozenset({Kind.OPTIMIZER, Kind.MODULE, Kind.METRIC, Kind.RNGS, Kind.STREAM, Kind.VARIABLE})
 
 
@@ -82,7 +83,7 @@ class Library:
         if name == "builtins.vars" or name in _SAME:
             return everything
         if name == "builtins.map" and any(thing.called for things in args[:1] for thing in things):
-            return {Thing(fields={ANY: self._each(node, args[0], [run.elements(things) for things in args[1:]])})}
+            return {self._over(node, args)}
         if name in {"flax.nnx.cached_partial", "functools.partial"} and args:
             value = self.scope.module.values.get(node.args[0])
             named = next((thing.named for thing in args[0] if thing.named), None)
@@ -149,6 +150,17 @@ class Library:
     def shares(self, node: ast.expr, scope: Scope) -> str:
         """Return the full name of a function that shares Variables; empty for anything else."""
         return handed_on(self.run.flow, node, scope)
+
+    def _over(self, node: ast.Call, args: Args) -> Thing:
+        """Map functions over containers; what they make of each of the few elements of a display is told apart."""
+        whole = next(iter(args[1])) if len(args) == 2 and len(args[1]) == 1 else None
+        keys = list(whole.fields) if whole is not None and whole.display else []
+        if whole is None or not 1 < len(keys) <= _FEW or not all(key.isdigit() for key in keys):
+            return Thing(fields={ANY: self._each(node, args[0], [self.run.elements(things) for things in args[1:]])})
+        made = Thing(display=True)
+        for key in keys:
+            made.hold(key, self._each(node, args[0], [self.run.item({whole}, key)]))
+        return made
 
     def _each(self, node: ast.Call, functions: set[Thing], given: Args) -> set[Thing]:
         """Call functions with each element of what they are mapped over."""

@@ -13,6 +13,8 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
+from codemods.nnx.source import Source
+from codemods.nnx.spellings import original, spellings
 from codemods.nnx.state.copies import applies
 from codemods.nnx.values import Attr, Call, Choice, Class, Each, Item, Loop, Ref, Value
 
@@ -52,7 +54,7 @@ class Relevance:
 
     def _shares(self, event: CallEvent) -> bool:
         flow = self.context.flow
-        if short(event.node.func) in _SHORT and flow.calls.name(event) in SHARING:
+        if _may_share(event.node.func, event.scope) and flow.calls.name(event) in SHARING:
             return True
         given = (*event.node.args, *(k.value for k in event.node.keywords))
         return applied(self.context, event) or any(handed_on(flow, node, event.scope) for node in given)
@@ -65,7 +67,7 @@ class Relevance:
                 for event in module.calls:
                     user = part(event)
                     for node in (event.node.func, *event.node.args, *(k.value for k in event.node.keywords)):
-                        name = short(node)
+                        name = original(module.source, short(node))
                         if name:
                             self._users.setdefault(name, {})[user] = None
         return {user: None for name in names for user in self._users.get(name, ())}
@@ -101,9 +103,9 @@ class Relevance:
             for module in self.context.project.modules:
                 for node in module.values:
                     if isinstance(node, ast.Dict):
-                        self._tables |= {short(value) for value in node.values}
+                        self._tables |= {original(module.source, short(value)) for value in node.values}
                     elif isinstance(node, ast.List | ast.Tuple | ast.Set):
-                        self._tables |= {short(value) for value in node.elts}
+                        self._tables |= {original(module.source, short(value)) for value in node.elts}
         return name in self._tables
 
     def named(self, cls: ClassFacts) -> set[str]:
@@ -112,7 +114,7 @@ class Relevance:
             self._derived = {}
             for other in self.context.project.classes():
                 for base in other.node.bases:
-                    self._derived.setdefault(short(base), set()).add(other.name)
+                    self._derived.setdefault(original(other.scope.module.source, short(base)), set()).add(other.name)
         found, todo = {cls.name}, [cls.name]
         while todo:
             new = self._derived.get(todo.pop(), set()) - found
@@ -127,6 +129,7 @@ class Relevance:
             for function in self.context.project.functions():
                 for node in () if isinstance(function.node, ast.Lambda) else function.node.decorator_list:
                     decorator = short(node.func if isinstance(node, ast.Call) else node)
+                    decorator = original(function.scope.module.source, decorator)
                     self._decorated.setdefault(decorator, set()).add(function.name)
         return self._decorated.get(name, set())
 
@@ -230,9 +233,18 @@ def short(node: ast.expr) -> str:
     return last_word(node)
 
 
+def _may_share(node: ast.expr, scope: Scope) -> bool:
+    """Say whether a name may be one of a function that shares Variables, going by its last word."""
+    return short(node) in scope.module.source.once(_words)
+
+
+def _words(source: Source) -> frozenset[str]:
+    return frozenset(spellings(source, _SHORT))
+
+
 def handed_on(flow: Flow, node: ast.expr, scope: Scope) -> str:
     """Return the full name of a function that shares Variables and is mentioned as a value; empty for anything else."""
-    value = scope.module.values.get(node) if short(node) in _SHORT else None
+    value = scope.module.values.get(node) if _may_share(node, scope) else None
     resolved = flow.resolve(flow.here(value, scope)).value if value is not None else None
     return resolved.name if isinstance(resolved, Ref) and resolved.name in _HANDED_ON else ""
 
@@ -241,5 +253,5 @@ def defaults(cls: ClassFacts) -> Iterator[tuple[str, ast.expr]]:
     """Yield the fields of a class whose default is called ``state`` or ``split``, with the default."""
     for line in cls.node.body:
         if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value is not None:
-            if short(line.value) in _SHORT:
+            if _may_share(line.value, cls.scope):
                 yield line.target.id, line.value

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state.aliases import aliases
 from codemods.nnx.state.branches import branches
 from codemods.nnx.state.copies import cloned, snapshot, wrapped
 from codemods.nnx.state.lines import line
+from codemods.nnx.v012.equality import compared_states
+from codemods.nnx.values import Call
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -40,6 +46,8 @@ def check(context: Context) -> Iterator[Finding]:
             "take a copy with nnx.clone(...)",
             wrapped(context, alias.scope, alias.node) if alias.handed else snapshot(context, alias.scope, alias.node),
         )
+    if not context.options.crosses("0.12"):  # which compares contents: see NNX610
+        yield from _equal(context)
     said = {alias.node for alias in found} | copied
     for event, states in branches(context):
         for function, node in states:
@@ -54,6 +62,30 @@ def check(context: Context) -> Iterator[Finding]:
                     "take a copy in each of them: nnx.clone(...)",
                     wrapped(context, function.scope, node),
                 )
+
+
+def _equal(context: Context) -> Iterator[Finding]:
+    """Yield comparisons of two states of one object, which are equal since 0.11."""
+    for module, node in compared_states(context):
+        taken = [_taken_of(context, module, side) for side in (node.left, node.comparators[0])]
+        if taken[0] is not None and taken[0] == taken[1]:
+            yield finding(
+                "NNX401",
+                scope_of(module, node),
+                node,
+                "two states of one object are equal since Flax 0.11, as they hold the same Variables; up to 0.10 no "
+                "state was equal to another one",
+                "compare the arrays of copies: jax.tree.map(jnp.array_equal, one, two)",
+            )
+
+
+def _taken_of(context: Context, module: ModuleFacts, node: ast.expr) -> Bound | None:
+    """Return the object of which a state is taken, if all of its Variables are; None if that is not known."""
+    flow, value = context.flow, module.values.get(node)
+    made = flow.resolve(flow.here(value, scope_of(module, node))) if value is not None else None
+    if made is None or not isinstance(made.value, Call) or len(made.value.args) != 1 or made.value.starred:
+        return None
+    return flow.follow(made, made.value.args[0]) if flow.calls.callee_name(made) == "flax.nnx.state" else None
 
 
 RULE = Rule(

@@ -23,6 +23,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.v012.arrays import Arrays
 from codemods.nnx.v012.computed_names import taken
+from codemods.nnx.v012.handed import Handed
 from codemods.nnx.v012.tables import Tables
 from codemods.nnx.values import (
     Attr,
@@ -69,6 +70,9 @@ _COPYING = frozenset(
         "collections.OrderedDict", "collections.defaultdict",
     }
 )  # fmt: skip
+_OF_KEYS = frozenset({"builtins.sorted", "builtins.list", "builtins.tuple", "builtins.reversed"})
+_COPIED = frozenset({"flax.nnx.clone", "flax.nnx.merge"})
+_REDUCING = frozenset({"max", "mean", "min", "prod", "std", "sum", "var"})
 _ROWS = frozenset({"builtins.list", "builtins.tuple"})
 _PARTIAL = frozenset({"flax.nnx.cached_partial", "functools.partial"})
 _NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
@@ -164,6 +168,8 @@ class Attributes:
         self.context = context
         self.flow: Flow = context.flow
         self.arrays = Arrays(context.flow, context.kinds)
+        self.handed = Handed(context)
+        self._handing: set[Bound] = set()  # those whose callers are looked through
         self._owner: dict[ClassFacts, bool] = {}
         self._holding: dict[tuple[Bound, frozenset[Frame]], bool] = {}
         self._taking: set[Value] = set()  # the calls of `getattr` that are looked into
@@ -446,6 +452,8 @@ class Attributes:
         if self.context.kinds.of(bound) & DATA or self.arrays.is_array(bound):
             return True
         found = self.flow.resolve(bound)
+        if self._is_copied(bound) or self._is_handed(found, self.is_data):
+            return True
         if isinstance(found.value, Call) and self._makes(self.flow.with_value(found, found.value.callee)):
             return True
         if isinstance(found.value, Call) and (self._is_drawn(found, found.value) or self._is_taken(found)):
@@ -457,6 +465,38 @@ class Attributes:
         if not isinstance(bound.value, Param | Call):
             return False
         return any(self.arrays.is_array(source) for source in self.context.sources.of(bound) - {bound})
+
+    def _is_copied(self, bound: Bound) -> bool:
+        """Say whether a value is what ``nnx.clone`` or ``nnx.merge`` makes: an NNX object, whatever was copied; or what
+        a method of an array gives that is taken of a module's result."""
+        call = bound.value
+        if not isinstance(call, Call):
+            return False
+        if isinstance(call.callee, Attr) and call.callee.name in _REDUCING:
+            made = call.callee.base
+            if isinstance(made, Call):
+                return Kind.MODULE in self.context.kinds.of(self.flow.with_value(bound, made.callee))
+        return self.flow.calls.callee_name(bound) in _COPIED
+
+    def _is_handed(self, found: Bound, says: Callable[[Bound], bool]) -> bool:
+        """Say whether callers hand data over for a parameter, or for one of ``*args`` and ``**named``.
+
+        Args:
+            found: the value.
+            says: tells data, or what holds it.
+        """
+        value = found.value
+        if not isinstance(value, Param | Indexed | Item | Round | Each) or (found in self._handing):
+            return False
+        self._handing.add(found)
+        try:
+            if isinstance(value, Param):
+                given = [self.flow.here(one, scope) for one, scope in self.handed.given(value)]
+                return any(map(says, given)) and all(self.is_data(one) or self.holds_data(one, 3) for one in given)
+            of = self.handed.variadic(found)
+            return of is not None and self.handed.any_given(*of, says, lambda several: self.holds_data(several, 3))
+        finally:
+            self._handing.discard(found)
 
     def _declared(self, found: Bound, attr: Attr, says: Callable[[Context, ast.expr, Scope], bool]) -> bool:
         """Say whether the class of an object declares an attribute of which nothing else is known, as dataclasses do.
@@ -510,6 +550,9 @@ class Attributes:
             return False
         if isinstance(value, Call) and value.args and self.flow.calls.wrapper_name(callee, value) in _PARTIAL:
             return self._makes(self.flow.with_value(callee, value.args[0]), depth + 1)
+        of = _like(value)
+        if of is not None and self.context.kinds.of(self.flow.with_value(callee, of)) & DATA:
+            return True
         if not isinstance(value, Param | Attr | Item | Indexed | Round | Choice | Loop | Call):
             return False
         held = self.context.sources.of(callee) - {callee}
@@ -534,7 +577,19 @@ class Attributes:
     def gives_data(self, value: Value, scope: Scope) -> bool:
         """Say whether a value is data, or a container of data."""
         bound = self.flow.here(value, scope)
-        return self.is_data(bound) or self.holds_data(bound)
+        return self.is_data(bound) or self.holds_data(bound) or self._is_built(bound)
+
+    def _is_built(self, bound: Bound) -> bool:
+        """Say whether a value is made by something unknown that gets streams: ``make(4, rngs=rngs)``."""
+        call = self.flow.resolve(bound).value
+        rngs = call.keyword("rngs") if isinstance(call, Call) else None
+        if rngs is None or not isinstance(call, Call):
+            return False
+        found = self.flow.resolve(bound)
+        made = self.flow.follow(found, call.callee).value
+        if self.flow.calls.callee_name(found) or isinstance(made, Class | Function):
+            return False
+        return self.context.kinds.only(self.flow.with_value(found, rngs)) is Kind.RNGS
 
     def names_mark(self, bound: Bound) -> bool:
         """Say whether a value is made by ``nnx.data``, ``nnx.List`` and the like."""
@@ -604,6 +659,8 @@ class Attributes:
         """Say whether a value is a list, tuple, dict or the like with data in it, at any depth."""
         if self._lists_rows(bound):
             return True
+        if self._lists_keys(bound):
+            return False
         found = self.flow.resolve(bound)
         key = (found, self.flow.assumptions.all)
         if key in self._holding:
@@ -628,6 +685,14 @@ class Attributes:
             return False
         return self.arrays.is_array(self.flow.with_value(bound, value.args[0]))
 
+    def _lists_keys(self, bound: Bound) -> bool:
+        """Say whether a value is made by ``list(d)`` or ``sorted(d)`` of a dict, which gives its keys."""
+        value = bound.value
+        if not isinstance(value, Call) or len(value.args) != 1 or self.flow.calls.callee_name(bound) not in _OF_KEYS:
+            return False
+        given = self.flow.with_value(bound, value.args[0])
+        return any(map(self.flow.containers.is_mapping, (given, *self.context.sources.of(given))))
+
     def _looked_into(self, found: Bound, depth: int) -> bool:
         value = found.value
         if isinstance(value, Item | Indexed) and isinstance(value.base, Call) and _place(value) == 0:
@@ -637,7 +702,7 @@ class Attributes:
         if isinstance(value, Item | Indexed) and self._unzipped(found, value, depth):
             return True
         if isinstance(value, Sequence) and any(
-            isinstance(item, Star) and self.arrays.is_array(self.flow.with_value(found, item.value))
+            isinstance(item, Star) and self._unpacks(self.flow.with_value(found, item.value), depth)
             for item in value.items
         ):
             return True
@@ -666,6 +731,12 @@ class Attributes:
             return False
         return any(self._is_or_holds(element, depth) for element in self.flow.containers.elements(found))
 
+    def _unpacks(self, whole: Bound, depth: int) -> bool:
+        """Say whether ``*whole`` gives data: the rows of an array, or what is handed to ``*args``."""
+        if self.arrays.is_array(whole):
+            return True
+        return isinstance(self.flow.resolve(whole).value, Unknown) and self.holds_data(whole, depth + 1)
+
     def _unzipped(self, found: Bound, value: Item | Indexed, depth: int) -> bool:
         """Say whether a value is what ``zip(*pairs)`` gives of one place of pairs, and that is data."""
         zipped, place = self.flow.follow(found, value.base), _place(value)
@@ -684,6 +755,8 @@ class Attributes:
 
     def _is_or_holds(self, bound: Bound, depth: int) -> bool:
         if self.is_data(bound) or self.holds_data(bound, depth + 1) or self._drawn(bound, depth):
+            return True
+        if self._is_built(bound):
             return True
         return self._is_walked(self.flow.resolve(bound).value)
 
@@ -829,6 +902,8 @@ class Attributes:
             return depth <= _DEPTH and any(self._iterated(a, depth + 1) for a in kept)
         if self.arrays.is_array(found):  # gives its rows
             return True
+        if isinstance(found.value, Unknown | Param | Sequence) and self.holds_data(found, depth + 1):  # `*args`
+            return True
         return any(self._is_or_holds(element, depth) for element in self.flow.containers.elements(found))
 
     def _argument(self, found: Bound, value: Param, depth: int) -> bool:
@@ -836,6 +911,8 @@ class Attributes:
         sources = self.context.sources.of(found) - {found}
         if sources:
             return any(self.holds_data(source, depth + 1) for source in sources)
+        if self._is_handed(found, lambda given: self.holds_data(given, depth + 1)):
+            return True
         node = value.function.annotations.get(value.name)
         scope = value.function.scope.parent
         return node is not None and scope is not None and _annotates(self.context, node, scope)
@@ -872,14 +949,7 @@ class Attributes:
         """Say whether data is passed to ``**named``, or its annotation names an NNX class."""
         if self._annotated(function, function.node.args.kwarg):
             return True
-        for event in self.flow.sites.callers(function):
-            for name, given in event.value.keywords:
-                bound = self.flow.here(given, event.scope)
-                if name is None and self.holds_data(bound, 3):
-                    return True
-                if name is not None and name not in function.params and self.is_data(bound):
-                    return True
-        return False
+        return self.handed.any_given(function, True, self.is_data, lambda several: self.holds_data(several, 3))
 
     def keyword_holds(self, bound: Bound) -> bool:
         """Say whether a value is one of ``for name, value in named.items()``, and a caller gives containers of data."""
@@ -899,14 +969,17 @@ class Attributes:
         """Say whether data is passed to ``*args``, or its annotation names an NNX class."""
         if self._annotated(function, function.node.args.vararg):
             return True
-        skipped = function.positional - (1 if function.owner is not None else 0)
-        for event in self.flow.sites.callers(function):
-            for argument in event.value.args[skipped:]:
-                inner = argument.value if isinstance(argument, Star) else argument
-                bound = self.flow.here(inner, event.scope)
-                if self.holds_data(bound, 3) if isinstance(argument, Star) else self.is_data(bound):
-                    return True
-        return False
+        return self.handed.any_given(function, False, self.is_data, lambda several: self.holds_data(several, 3))
+
+
+def _like(value: Value) -> Value | None:
+    """Return the object whose class ``type(obj)`` or ``obj.__class__`` is."""
+    if isinstance(value, Attr):
+        return value.base if value.name == "__class__" else None
+    named = isinstance(value, Call) and isinstance(value.callee, Ref | Free)
+    if isinstance(value, Call) and named and len(value.args) == 1 and not value.starred:
+        return value.args[0] if getattr(value.callee, "name", "").rpartition(".")[2] == "type" else None
+    return None
 
 
 def _gives_several(name: str) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.v012.attributes import Store
 from codemods.nnx.v012.data_marks import data_marks, fix
 from codemods.nnx.v012.set_by_name import set_by_name
 
@@ -19,11 +23,16 @@ def check(context: Context) -> Iterator[Finding]:
         if mark.container:
             place = mark.store.event
             filled = f", filled in line {mark.first.event.node.lineno}" if mark.first is not None else ""
+            outcome = (
+                "Flax 0.12 leaves what comes after the constructor out of nnx.state and optimizers"
+                if mark.first is not None and _after_constructor(context, mark.first)
+                else "an error since Flax 0.12"
+            )
             yield finding(
                 "NNX601",
                 place.scope,
                 place.node,
-                f"`{place.node.attr}` holds modules or arrays in a container{filled}: an error since Flax 0.12",
+                f"`{place.node.attr}` holds modules or arrays in a container{filled}: {outcome}",
                 f"wrap it: {place.node.attr} = nnx.{mark.name}(...)",
                 fix(context, mark),
             )
@@ -38,6 +47,28 @@ def check(context: Context) -> Iterator[Finding]:
         )
 
 
+def _after_constructor(context: Context, store: Store) -> bool:
+    """Say whether a container is filled only when its object is made, which Flax 0.12.5 and later do not notice."""
+    if not store.filling:
+        return False
+    pending, seen = [store.function], set[FunctionFacts]()
+    while pending:
+        function = pending.pop()
+        if function is None or function in seen:
+            continue  # a place outside of the class has the whole object
+        if function.name in _MAKING:
+            return False
+        seen.add(function)
+        calls = (call for call in context.flow.sites.callers(function) if isinstance(call.node.func, ast.Attribute))
+        pending += [call.scope.function for call in calls if _of_self(call.node.func)]
+    return True
+
+
+def _of_self(func: ast.expr) -> bool:
+    return isinstance(func, ast.Attribute) and last_word(func.value) == "self"
+
+
+_MAKING = frozenset({"__init__", "setup", "__post_init__", "__new__"})
 _HEAD = """\
 import jax.numpy as jnp
 from flax import nnx

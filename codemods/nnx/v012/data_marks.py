@@ -157,7 +157,18 @@ def _is_put(flow: Flow, attributes: Attributes, value: Value, scope: Scope) -> b
     """Say whether what is put into a container is data, or holds it; by `+=`, `|=` or `extend` that is each element."""
     if attributes.gives_data(value, scope):
         return True
-    return isinstance(value, Each) and attributes.yields_data(flow.here(value.base, scope))
+    if not isinstance(value, Each):
+        return False
+    base = flow.here(value.base, scope)
+    return attributes.yields_data(base) and (_merges(value.loop, scope) or not attributes.handed.is_named(base))
+
+
+def _merges(place: ast.AST, scope: Scope) -> bool:
+    """Say whether a dict is put into another one there, by ``update`` or ``|=``; else its keys are gone through."""
+    if isinstance(place, ast.Call):
+        return isinstance(place.func, ast.Attribute) and place.func.attr == "update"
+    merging = (one.target for one in scope.module.source.of_type(ast.AugAssign) if isinstance(one.op, ast.BitOr))
+    return any(place is target for target in merging)
 
 
 def _is_data(flow: Flow, attributes: Attributes, store: Store) -> bool:

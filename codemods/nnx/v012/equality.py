@@ -16,6 +16,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.asked import asked_of_elements, asked_variable
+from codemods.nnx.v012.compared import Compared, decides
 from codemods.nnx.v012.variables import Variables
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Each, Free, Item, Loop, Mapping, Sequence
 
@@ -33,8 +34,15 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield dict keys, set members and comparisons that are Variables."""
     if not context.options.crosses("0.12"):
         return
-    yield from _states(context)
+    for module, compare in compared_states(context):
+        message = (
+            "`==` between states compares the contents of their Variables since Flax 0.12.1, which raises ValueError "
+            "for arrays; up to 0.10 no state was equal to another one"
+        )
+        help = "compare the arrays: all(jax.tree.leaves(jax.tree.map(lambda a, b: bool((a == b).all()), one, two)))"
+        yield finding("NNX610", scope_of(module, compare), compare, message, help)
     variables = Variables(context)
+    compared = Compared(variables)
     for module in context.asked.modules:
         for node in module.source.of_type(*_ASKING):
             if isinstance(node, ast.Dict | ast.Set | ast.Subscript | ast.DictComp | ast.SetComp | ast.Call):
@@ -44,10 +52,10 @@ def check(context: Context) -> Iterator[Finding]:
                     if _is_variable(variables, module, key) and not _only_passed(variables, module, node):
                         yield _hashing(module, key)
             elif isinstance(node, ast.Compare):
-                yield from _compared(variables, module, node)
+                yield from _compared(variables, compared, module, node)
 
 
-def _states(context: Context) -> Iterator[Finding]:
+def compared_states(context: Context) -> Iterator[tuple[ModuleFacts, ast.Compare]]:
     """Yield comparisons of two states, which up to 0.10 were equal to themselves alone."""
     for module in context.asked.modules:
         if not module.source.mentions(b"nnx"):
@@ -58,14 +66,8 @@ def _states(context: Context) -> Iterator[Finding]:
                 continue
             if any(not isinstance(one, ast.Name | ast.Attribute | ast.Call) for one in sides):
                 continue
-            if _written_alike(*sides) or not all(_is_state(context, module, one) for one in sides):
-                continue
-            message = (
-                "`==` between states compares the contents of their Variables since Flax 0.12.1, which raises "
-                "ValueError for arrays; up to 0.10 no state was equal to another one"
-            )
-            help = "compare the arrays: all(jax.tree.leaves(jax.tree.map(lambda a, b: bool((a == b).all()), one, two)))"
-            yield finding("NNX610", scope_of(module, node), node, message, help)
+            if not _written_alike(*sides) and all(_is_state(context, module, one) for one in sides):
+                yield module, node
 
 
 def _written_alike(one: ast.expr, two: ast.expr) -> bool:
@@ -187,11 +189,11 @@ def _is_key(bound: Bound, variables: Variables) -> bool:
     )
 
 
-def _compared(variables: Variables, module: ModuleFacts, node: ast.Compare) -> Iterator[Finding]:
+def _compared(variables: Variables, compared: Compared, module: ModuleFacts, node: ast.Compare) -> Iterator[Finding]:
     """Report ``==``, ``!=`` and ``in`` between Variables; identity is what the first two meant."""
     for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
         if isinstance(operator, ast.In | ast.NotIn):
-            if _is_variable(variables, module, left):
+            if _is_variable(variables, module, left) or _is_in(compared, module, left, right):
                 message = "`in` compares Variables by their content since Flax 0.12.1"
                 yield finding("NNX610", scope_of(module, node), node, message, "write any(v is variable for v in ...)")
         elif (
@@ -203,6 +205,9 @@ def _compared(variables: Variables, module: ModuleFacts, node: ast.Compare) -> I
             message = "`==` between Variables compares their content since Flax 0.12.1, up to then their identity"
             fix = _identity(module, node, left, right)
             yield finding("NNX610", scope_of(module, node), node, message, "write `is`, or compare the contents", fix)
+        elif isinstance(operator, ast.Eq | ast.NotEq) and _are_variables(compared, module, node, left, right):
+            message = "`==` between Variables compares their content since Flax 0.12.1, up to then their identity"
+            yield finding("NNX610", scope_of(module, node), node, message, "write `is`, or compare the contents")
         elif isinstance(operator, ast.Eq | ast.NotEq):
             if any(
                 _is_variable(variables, module, one) and _is_foreign(variables, module, other)
@@ -213,6 +218,30 @@ def _compared(variables: Variables, module: ModuleFacts, node: ast.Compare) -> I
                 message = f"a Variable compared with {what} gave {always} up to Flax 0.12.0, whatever it holds"
                 help = "since 0.12.1 the content is compared: write variable.value == ... if that is meant"
                 yield finding("NNX610", scope_of(module, node), node, message, help)
+
+
+def _is_in(compared: Compared, module: ModuleFacts, left: ast.expr, right: ast.expr) -> bool:
+    """Say whether a Variable, or something unknown, is looked for in a list of Variables."""
+    if not isinstance(left, ast.Name | ast.Attribute) or not isinstance(right, ast.Name | ast.Attribute | _DISPLAYS):
+        return compared.is_variable(module, left)
+    if compared.is_variable(module, left):
+        return True
+    return compared.untold(module, left) and compared.lists_variables(module, right)
+
+
+def _are_variables(compared: Compared, module: ModuleFacts, node: ast.Compare, left: ast.expr, right: ast.expr) -> bool:
+    """Say whether two Variables are compared, or one with something unknown where a condition needs one answer."""
+    places = (ast.Name, ast.Attribute, ast.Subscript)
+    if not isinstance(left, places) or not isinstance(right, places):
+        return False
+    known = [compared.is_variable(module, one) for one in (left, right)]
+    if not any(known) or all(known):
+        return all(known)
+    variable, other = (left, right) if known[0] else (right, left)
+    return compared.is_matrix(module, variable) and decides(module, node) and compared.untold(module, other)
+
+
+_DISPLAYS = ast.List | ast.Tuple
 
 
 def _is_foreign(variables: Variables, module: ModuleFacts, node: ast.expr) -> bool:

@@ -26,13 +26,14 @@ def check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
         if not module.source.mentions(b"get_metadata("):
             continue
-        used = _used(module)
+        used, said = _used(module), set[int]()  # one finding for a line is enough
         for event in module.calls:
             asked = event.value.callee
             if event.node not in used or not isinstance(asked, Attr) or asked.name != "get_metadata":
                 continue
-            if event.node.args or event.node.keywords or not _is_variable(context, event):
+            if event.node.args or event.node.keywords or event.node.lineno in said or not _is_variable(context, event):
                 continue
+            said.add(event.node.lineno)
             yield finding(
                 RULE.code,
                 event.scope,
