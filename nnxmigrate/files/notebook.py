@@ -205,11 +205,15 @@ def _errors(cells: Sequence[object]) -> dict[int, str]:
 
 
 def _language(content: dict[str, object]) -> str:
-    """Return the notebook's language; Python if it says none."""
+    """Return the notebook's language; Python if it says none, or gives a version or the shell of it."""
     node: object = content
     for key in ("metadata", "kernelspec", "language"):
         node = node.get(key) if isinstance(node, dict) else None
-    return node.lower() if isinstance(node, str) else "python"
+    language = node.lower() if isinstance(node, str) else "python"
+    return "python" if _PYTHON.fullmatch(language) else language
+
+
+_PYTHON = re.compile(r"\s*(i?python\s*[\d.]*)?\s*")
 
 
 def _code_literals(text: str, cells: Sequence[object]) -> dict[int, list[Literal]]:

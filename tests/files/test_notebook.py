@@ -184,6 +184,15 @@ def test_spots_name_the_cell() -> None:
 
 
 @pytest.mark.parametrize(
+    "language", ["python", "Python", "python3", "python 3", "ipython", "ipython3", "python3.11", ""]
+)
+def test_python_is_known_under_its_other_names(language: str) -> None:
+    content = json.loads(notebook(cell("x = old")))
+    content["metadata"]["kernelspec"]["language"] = language
+    assert "x = old" in read_notebook(json.dumps(content).encode()).text.decode()
+
+
+@pytest.mark.parametrize(
     ("raw", "message"),
     [
         (b"{", "not a notebook"),

@@ -119,6 +119,9 @@ CASES: dict[str, Cases] = {
     **wrong_forms.CASES,
     **blunders.CASES,
 }
+NEWEST = "0.12"
+# names of Flax, and what the head makes of it
+_FLAX = re.compile(r"\b(flax|nnx|nn|linen|model|optimizer)\b")
 LINT = [rule for rule in RULES if rule.kind is Kind.LINT]
 USUAL = tuple(rule.code for rule in LINT if rule.default)
 
@@ -176,13 +179,16 @@ def test_fixed(code: str, body: str) -> None:
     assert not [f for f in again.findings if f.fix]
 
 
-@pytest.mark.parametrize("version", ["0.11", "0.12"])
+@pytest.mark.parametrize("version", ["0.11", NEWEST])
 def test_right_programs_run(version: str, tmp_path: Path) -> None:
-    """What is called right runs, and what was fixed."""
-    programs = {param.id: HEAD + param.values[1] for param in _params("clean")}
+    """What is called right runs, and what was fixed; what has nothing of Flax runs under the newest JAX alone."""
+    programs = {param.id: param.values[1] for param in _params("clean")}
+    if version != NEWEST:
+        programs = {name: body for name, body in programs.items() if _FLAX.search(body)}
+    programs = {name: HEAD + body for name, body in programs.items()}
     for param in _params("bad"):
         code, body = param.values
-        if fixed(code, body) != HEAD + body:
+        if fixed(code, body) != HEAD + body and (version == NEWEST or _FLAX.search(body)):
             programs[f"{param.id} fixed"] = fixed(code, body)
     done = execute_all(version, programs, tmp_path / version)
     assert {name: output.err for name, output in done.items() if output.code} == {}

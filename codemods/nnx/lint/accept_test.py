@@ -10,12 +10,14 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import factors, squared
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.energies import wrong_energies
 from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import entry_word, names_in
+from codemods.nnx.lint.syntax import constant, entry_word, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
@@ -81,6 +83,12 @@ def _problem(
     if energy and _exponential_of_energy(context, other, scope, 0):
         words = "the step is accepted the more often, the higher its energy: the sign of the difference is turned round"
         return node, words, "subtract the new energy from the old one: jax.random.uniform(key) < jnp.exp(old - new)"
+    if low is not None and drawn.kind == _UNIFORM and _of_energies(context, other, scope, 0):
+        return (
+            node,
+            "the difference of two energies, a logarithm of the ratio, is compared with a uniform number itself",
+            "compare like with like: jnp.log(jax.random.uniform(key)) < old - new",
+        )
     if drawn.kind == _UNIFORM and log:
         if accepts or _of_two(context, other, scope):
             return (
@@ -167,6 +175,40 @@ def _of_two(context: Context, node: ast.expr, scope: Scope) -> bool:
     if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Sub):
         return False
     return all(_LOG.search(_word(side)) is not None for side in (made.left, made.right))
+
+
+def _of_energies(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether an expression is the difference of two energies, bounded from above or not."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if depth > _DEPTH or made is None:
+        return False
+    if isinstance(made, ast.Call) and last_word(made.func) in {"minimum", "clip"}:
+        return any(_of_energies(context, one, scope, depth + 1) for one in made.args)
+    if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Sub):
+        return False
+    return all(_energy(context, one, scope) or _total(context, one, scope) for one in (made.left, made.right))
+
+
+def _total(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether a variable is called an energy, and is a sum with half of a square in it: ``h0 = u + 0.5 * p**2``."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
+    if not isinstance(node, ast.Name) or not _CALLED.search(node.id) or made is None:
+        return False
+    return any(
+        any(constant(one) == 0.5 for one in parts) and any(_square(one) for one in parts)
+        for parts in (list(factors(term)) for term in operands(made, ast.Add))
+        if len(parts) > 1
+    )
+
+
+_CALLED = pattern(r"^(h|e|energy|ham\w*|total)(_?(\d|old|new|start|end|init\w*|prop\w*|cur\w*|before|after))?$", re.I)
+
+
+def _square(node: ast.expr) -> bool:
+    """Say whether a factor is a square, or a sum of squares."""
+    if isinstance(node, ast.Call) and last_word(node.func) in {"sum", "dot", "vdot"}:
+        return last_word(node.func) != "sum" or _square(array_of(node) or node.func)
+    return squared(node) is not None
 
 
 def _of_one_point(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:

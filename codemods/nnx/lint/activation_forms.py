@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.findings import Finding
+from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
+from codemods.nnx.lint.positive_weights import positive_weights
 from codemods.nnx.patterns import pattern
 
 _WIDTH = pattern(r"(^|_)(in|fan_in|n_in|d_in|in_\w+|dim|width|features|hidden\w*|input\w*)(_|$)|shape")
@@ -128,6 +129,14 @@ _WRONG = (
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from wrong_forms(context, RULE.code, _WRONG)
+    for scope, node in positive_weights(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "the first weights are all positive: they are drawn between 0 and their bound",
+            "draw between both signs of it: uniform(key, shape, minval=-bound, maxval=bound)",
+        )
 
 
 _BAD = """\
@@ -142,11 +151,12 @@ def he_weights(key, n_in, n_out):
 RULE = lint_rule(
     "NNX553",
     "activation-forms",
-    "an activation or first weights with a wrong operation or scale",
+    "an activation or first weights with a wrong operation, scale or sign",
     why="""\
 The first weights of a layer with `n` inputs have the variance `2 / n`, so the numbers drawn are multiplied by its root.
-Without the root the activations vanish from layer to layer. Activations written by hand differ from those of `jax.nn`
-where a sign, an operation or a constant is another one.
+Without the root the activations vanish from layer to layer. Uniform ones lie between minus their bound and it;
+`jax.random.uniform` draws from zero on, and with weights that are all positive the layers saturate. Activations written
+by hand differ from those of `jax.nn` where a sign, an operation or a constant is another one.
 """,
     source="He and others, 2015; Hendrycks and Gimpel, 2016; measured: sizes of activations",
     check=_check,

@@ -540,12 +540,14 @@ class Arrays:
         if word == "broadcast_to":
             return Array(first.number, self._shape(value.argument(1, "shape"), scope, None))
         if word in _REDUCING | _COUNTING:
-            return Array(_reduced(word, first.number), _left(first.axes, value.args[1:], value))
+            number = self._dtype(value.argument(2, "dtype"), scope, _reduced(word, first.number))
+            return Array(number, _left(first.axes, value.args[1:], value))
         if word in _SORTING:
             return Array(INT, first.axes or None)
         if word in {"cumsum", "cumprod"}:
             along = len(value.args) > 1 or value.keyword("axis") is not None
-            return Array(first.number if first.number != BOOL else INT, first.axes if along else 1)
+            number = self._dtype(value.argument(2, "dtype"), scope, first.number if first.number != BOOL else INT)
+            return Array(number, first.axes if along else 1)
         if word == "bincount" and len(value.args) == 1 and value.keyword("weights") is None:
             return Array(INT, 1)
         if word == "searchsorted" and len(value.args) > 1:
@@ -656,7 +658,8 @@ class Arrays:
             return UNKNOWN if value.starred else Array(FLOAT, len(value.args))
         base = self.of(callee.base, scope, depth)
         if callee.name in _REDUCING | _COUNTING and base != UNKNOWN:
-            return Array(_reduced(callee.name, base.number), _left(base.axes, value.args, value))
+            number = self._dtype(value.argument(1, "dtype"), scope, _reduced(callee.name, base.number))
+            return Array(number, _left(base.axes, value.args, value))
         if callee.name in _SORTING and base.axes:
             return Array(INT, base.axes)
         if callee.name in _SHAPING:

@@ -8,11 +8,15 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import error_wanted, foreign, in_test, only_tried, traced_bodies
+from codemods.nnx.patterns import pattern
+
+# checkify around a function: a call of it, a decorator, an argument of partial
+_APPLIED = pattern(rb"checkify\(|checkify,|@[\w.]*checkify\b", needs=(b"checkify",))
 
 
 def _check(context: Context) -> Iterator[Finding]:
     checks = [event for event, name in foreign(context, "check") if name == "jax.experimental.checkify.check"]
-    if not checks or any(module.source.mentions(b"checkify(") for module in context.project.modules):
+    if not checks or any(module.source.matches(_APPLIED) for module in context.project.modules):
         return
     traced = dict(traced_bodies(context))
     for event in checks:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.lint.conditions import apart
+from codemods.nnx.lint.looked_into import looked_into
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant, inside
@@ -56,7 +57,7 @@ def changed_between(context: Context, roots: Iterable[Root], changes: Iterable[P
     for root in roots:
         if in_test(root.scope):
             continue
-        direct = [(event.scope, event.node) for event in context.traced.calls_of(root)]
+        direct = _uses(context, root)
         calls = _upwards(context, [one for one in direct if not _compiled_here(root, one[0])])
         calls += [one for one in direct if one not in calls]
         for change in changes:
@@ -65,6 +66,17 @@ def changed_between(context: Context, roots: Iterable[Root], changes: Iterable[P
                 if lines and stands_between(context, root, scope, node, lines, change[1]):
                     return change
     return None
+
+
+def _uses(context: Context, root: Root) -> list[Place]:
+    """Return the calls of compiled code, and other uses of it for arguments that it was called with."""
+    events = context.traced.calls_of(root)
+    found: list[Place] = [(event.scope, event.node) for event in events]
+    for scope in dict.fromkeys(event.scope for event in events):
+        calls = [event.node for event in events if event.scope is scope and isinstance(event.node.func, ast.Name)]
+        names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+        found += [(scope, use) for use in looked_into(context, scope, names, calls)]
+    return found
 
 
 def _of(call: ast.AST, owner: str) -> bool:

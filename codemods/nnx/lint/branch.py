@@ -301,12 +301,12 @@ def _told_apart(context: Context, place: ast.expr, function: FunctionFacts) -> b
     """Say whether the function asks for the type of what is compared, and so may keep numbers and arrays apart."""
     names = {n.id for n in ast.walk(place) if isinstance(n, ast.Name)}
     return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "isinstance"
-        and isinstance(node.args[0] if node.args else None, ast.Name)
-        and node.args[0].id in names  # type: ignore[attr-defined]
-        for node in context.bodies.nodes(function.scope)
+        isinstance(event.node.func, ast.Name)
+        and event.node.func.id == "isinstance"
+        and event.node.args
+        and isinstance(event.node.args[0], ast.Name)
+        and event.node.args[0].id in names
+        for event in context.bodies.calls.get(function.scope, ())
     )
 
 

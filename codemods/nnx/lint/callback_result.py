@@ -37,6 +37,30 @@ _DEPTH = 10
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, function, returned, problem in _problems(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"{shown(function)} gives {problem}",
+            "let it give what is declared, as by np.asarray(result, dtype), or declare what it gives",
+            related=[(returned.node, "returned here")]
+            if isinstance(returned, Call | Unknown | Sequence) and function.scope.module is event.scope.module
+            else [],
+        )
+
+
+def unlike_declared(context: Context) -> frozenset[ast.AST]:
+    """Return the calls of which this rule tells.
+
+    Args:
+        context: the analysis.
+    """
+    return frozenset(event.node for event, *_ in _problems(context))
+
+
+def _problems(context: Context) -> Iterator[tuple[CallEvent, FunctionFacts, Value, str]]:
+    """Yield the calls with the function on the host, what it returns, and how that differs from what is declared."""
     for event, name in foreign(context, "pure_callback", "io_callback"):
         if name not in _CALLBACKS or event.value.starred or in_test(event.scope) or not event.value.args:
             continue
@@ -49,16 +73,7 @@ def _check(context: Context) -> Iterator[Finding]:
         for returned in function.returns or (Const(None),):
             problem = _problem(context, event, declared, returned, function)
             if problem:
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    event.node,
-                    f"{shown(function)} gives {problem}",
-                    "let it give what is declared, as by np.asarray(result, dtype), or declare what it gives",
-                    related=[(returned.node, "returned here")]
-                    if isinstance(returned, Call | Unknown | Sequence) and function.scope.module is event.scope.module
-                    else [],
-                )
+                yield event, function, returned, problem
                 break
 
 

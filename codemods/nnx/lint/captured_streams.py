@@ -33,12 +33,19 @@ def _drawn(context: Context, root: Root) -> Iterator[tuple[ast.AST, str]]:
     for event in scope.module.calls_in(scope):
         given = [*enumerate(event.value.args), *event.value.keywords]
         for place, value in given if not event.value.starred else ():
-            if isinstance(value, Free) and _streams(context, value, root) and _handed(context, event, place, 0):
+            if isinstance(value, Free) and _streams(context, value, root) and handed(context, event, place, 0):
                 yield event.node, value.name
 
 
-def _handed(context: Context, event: CallEvent, place: int | str | None, depth: int) -> bool:
-    """Say whether a call hands streams to a method of a model that draws from them."""
+def handed(context: Context, event: CallEvent, place: int | str | None, depth: int) -> bool:
+    """Say whether a call hands streams to a method of a model that draws from them.
+
+    Args:
+        context: the analysis.
+        event: the call.
+        place: where the streams stand among its arguments, or by what name.
+        depth: how many calls lead to it.
+    """
     if context.flow.calls.name(event) or depth > _DEPTH:
         return False
     sources = context.sources.originals(context.flow.here(event.value.callee, event.scope))
@@ -66,7 +73,7 @@ def _draws(context: Context, method: FunctionFacts, param: Param, depth: int) ->
         if held is param or (isinstance(held, Attr) and held.base is param):
             return True
         given = [*enumerate(event.value.args), *event.value.keywords]
-        if any(value is param and _handed(context, event, place, depth + 1) for place, value in given):
+        if any(value is param and handed(context, event, place, depth + 1) for place, value in given):
             return True
     return False
 

@@ -77,7 +77,7 @@ def _starts(context: Context, start: Bound, depth: int) -> _Starts | None:
         return None
     value = found.value
     if isinstance(value, Param):
-        given = _mapped(context, value)
+        given = mapped(context, value)
         return _starts(context, given, depth + 1) if given is not None else None
     if isinstance(value, Round | Each):
         return _starts(context, context.flow.follow(found, value.base), depth + 1)
@@ -121,8 +121,13 @@ def _of_product(context: Context, found: Bound) -> _Starts | None:
     return None
 
 
-def _mapped(context: Context, param: Param) -> Bound | None:
-    """Return the array whose elements a parameter gets, one in each run of its function."""
+def mapped(context: Context, param: Param) -> Bound | None:
+    """Return the array whose elements a parameter gets, one in each run of its function.
+
+    Args:
+        context: the analysis.
+        param: the parameter.
+    """
     tracing = context.traced.get(param.function)
     roots = tracing.roots if tracing is not None else []
     if len(roots) != 1 or param.name in roots[0].static:
@@ -185,13 +190,13 @@ def _last_start(context: Context, start: Bound, scope: Scope, depth: int) -> flo
     if found is None or depth > _DEPTH:
         return None
     if isinstance(start.value, Param) and position(start.value) == 0:
-        bounds = _bounds_of_loop(context, start.value)
+        bounds = bounds_of_loop(context, start.value)
         if bounds is not None:
             lower, upper = (_number_of(context, one, scope) for one in bounds)
             return upper - 1 if lower is not None and upper is not None and upper - lower > 1 else None
     value = found.value
     if isinstance(value, Param):
-        given = _mapped(context, value)
+        given = mapped(context, value)
         return _last_start(context, given, scope, depth + 1) if given is not None else None
     if isinstance(value, Round | Each):
         return _last_start(context, context.flow.follow(found, value.base), scope, depth + 1)
@@ -216,8 +221,13 @@ def _last_start(context: Context, start: Bound, scope: Scope, depth: int) -> flo
     return counted[-1] if len(counted) > 1 else None
 
 
-def _bounds_of_loop(context: Context, counter: Param) -> list[Bound] | None:
-    """Return the bounds of the one ``fori_loop`` that runs the function whose first parameter counts its rounds."""
+def bounds_of_loop(context: Context, counter: Param) -> list[Bound] | None:
+    """Return the bounds of the one ``fori_loop`` that runs the function whose first parameter counts its rounds.
+
+    Args:
+        context: the analysis.
+        counter: the parameter.
+    """
     tracing = context.traced.get(counter.function)
     roots = tracing.roots if tracing is not None else []
     if len(roots) != 1 or roots[0].transform != "jax.lax.fori_loop" or not isinstance(roots[0].node, ast.Call):

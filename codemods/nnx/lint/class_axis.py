@@ -9,14 +9,18 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.arrays import batched
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.logits_rows import has_rows
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import each, foreign, in_test, resolved, written
+from codemods.nnx.lint.origins import bound_once
+from codemods.nnx.lint.places import each, foreign, formula_of, in_test, resolved, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Free, Item, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
 
+_DEPTH = 2  # functions that give the log-probabilities
 _MAKING = frozenset(
     f"{home}.{word}" for home in ("jax.nn", "flax.nnx", "flax.linen") for word in ("softmax", "log_softmax")
 )
@@ -47,7 +51,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _of_rows(context)
     yield from _of_all_actions(context)
     for module in context.asked.modules:
-        if not module.source.mentions(b"softmax"):
+        if not module.source.mentions(b"softmax") and not module.source.mentions(b"logsumexp"):
             continue
         for scope in (module.scope, *(function.scope for function in module.functions)):
             if not in_test(scope):
@@ -161,22 +165,42 @@ def _batch(value: Value | None) -> Value | None:
 _SETTINGS = pattern(r"env|config|cfg|spec|space")
 
 
-def _made(context: Context, scope: Scope, node: ast.expr | None) -> Call | None:
-    """Return the call of a softmax that an expression is the result of."""
+def _made(context: Context, scope: Scope, node: ast.expr | None, depth: int = 0) -> Call | None:
+    """Return the call of a softmax that an expression is the result of, or that of logsumexp which it is less."""
     found = resolved(context, node, scope) if node is not None else None
-    if found is None or not isinstance(found.value, Call) or context.flow.calls.callee_name(found) not in _MAKING:
+    if found is not None and isinstance(found.value, Call) and context.flow.calls.callee_name(found) in _MAKING:
+        return found.value
+    own = written(context, node, scope) if node is not None else None
+    value: Value | None = None
+    if depth < _DEPTH and isinstance(own, ast.Call) and isinstance(value := scope.module.values.get(own), Call):
+        called = context.flow.calls.invoked(context.flow.here(value, scope))
+        if len(called) == 1 and not called[0][0].gradient and not called[0][0].function.decorators:
+            inner = called[0][0].function
+            return _made(context, inner.scope, formula_of(context, inner), depth + 1)
+    if isinstance(own, ast.Call) and last_word(own.func) == "log" and len(own.args) == 1:
+        return _made(context, scope, own.args[0])
+    if isinstance(own, ast.BinOp) and isinstance(own.op, ast.Sub):
+        less = written(context, own.right, scope)
+        if isinstance(less, ast.Subscript):  # logsumexp(x, axis=1)[:, None]
+            less = written(context, less.value, scope)
+        value = scope.module.values.get(less)
+    if not isinstance(own, ast.BinOp) or not isinstance(value, Call) or not value.node.args:
         return None
-    return found.value
+    name = context.flow.calls.callee_name(context.flow.here(value, scope))
+    alike = ast.dump(value.node.args[0]) == ast.dump(own.left)
+    return value if alike and name.startswith("jax.") and last(name) == "logsumexp" else None
 
 
 def _every_row(context: Context, scope: Scope) -> Iterator[Finding]:
-    """Yield ``log_probabilities[:, labels]``: the entries of all labels in each row, not of the row's own."""
+    """Yield ``logp[:, labels]``, the entries of all labels in each row, and ``logp[labels]``, all of other rows."""
     reduced = _reduced(context, scope)
     for node in reduced:
         if isinstance(node, ast.Call):
             yield from _taken(context, scope, node)
             continue
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        if not parts and (text := _taken_rows(context, scope, node.value, node.slice)):
+            yield finding(RULE.code, scope, node, *_rows(text))
         if len(parts) != 2 or not isinstance(parts[0], ast.Slice):
             continue
         whole = parts[0]
@@ -197,7 +221,43 @@ def _of_argument(scope: Scope, node: ast.expr) -> bool:
     """Say whether an expression is an argument, or a named entry of one: ``batch["labels"]``."""
     if isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(constant(node.slice), str)):
         node = node.value
-    return isinstance(node, ast.Name) and isinstance(scope.module.values.get(node), Param)
+    value = scope.module.values.get(node)
+    if isinstance(value, Item) and isinstance(value.index, Const) and isinstance(value.base, Param):
+        value = value.base  # x, labels = batch
+    return isinstance(node, ast.Name) and isinstance(value, Param)
+
+
+def _rows(text: str) -> tuple[str, str]:
+    """Return what is wrong with log-probabilities of which labels pick rows, and what to do."""
+    return (
+        f"this takes the rows whose numbers are `{text}`, with the entries of all classes, not each row's own class",
+        f"pick one of each row: [jnp.arange(len({text})), {text}]",
+    )
+
+
+def _taken_rows(context: Context, scope: Scope, chances: ast.expr, labels: ast.expr, whole: bool = False) -> str:
+    """Return the labels that pick rows of log-probabilities, of which there is one for each label; nothing if others.
+
+    Args:
+        context: the analysis.
+        scope: the body.
+        chances: what is indexed.
+        labels: the index.
+        whole: whether the index is one into all elements, as that of ``jnp.take`` without an axis.
+    """
+    labels = _uncast(labels)
+    function = scope.function
+    if function is None or not _LABELS.fullmatch(entry_word(labels)) or not _of_argument(scope, labels):
+        return ""
+    made = _made(context, scope, chances)
+    if made is None or not made.node.args or function in context.shared(batched):
+        return ""
+    logits = made.node.args[0]
+    number = constant(argument(made.node, 1, "axis"))
+    own = context.bodies.home(made.node) is scope
+    if number == 1 or (own and has_rows(context, logits, labels, scope)):
+        return ast.unparse(labels)
+    return ""
 
 
 def _taken(context: Context, scope: Scope, node: ast.Call) -> Iterator[Finding]:
@@ -207,7 +267,13 @@ def _taken(context: Context, scope: Scope, node: ast.Call) -> Iterator[Finding]:
         return
     if context.flow.calls.callee_name(context.flow.here(value, scope)) != "jax.numpy.take":
         return
-    labels, axis = node.args[1], constant(argument(node, 2, "axis"))
+    labels, along = node.args[1], argument(node, 2, "axis")
+    axis = constant(along)
+    if along is None or axis == 0:
+        text = _taken_rows(context, scope, node.args[0], labels, whole=along is None)
+        if text:
+            yield finding(RULE.code, scope, node, *_rows(text))
+        return
     if not isinstance(labels, ast.Name) or not _LABELS.fullmatch(labels.id) or axis not in (1, -1):
         return
     if isinstance(scope.module.values.get(labels), Param) and _made(context, scope, node.args[0]) is not None:
@@ -233,6 +299,8 @@ def _reduced(context: Context, scope: Scope) -> list[ast.Subscript | ast.Call]:
             given = event.node.args[0]
         while given is not None:
             given = written(context, given, scope)
+            held = bound_once(context, scope, given) if isinstance(given, ast.Name) else None
+            given = held if isinstance(held, ast.Subscript) else given  # of which nothing is known
             if isinstance(given, ast.UnaryOp):
                 given = given.operand
             elif isinstance(given, ast.BinOp) and isinstance(given.op, ast.Add) and _small(given.right):
@@ -275,7 +343,8 @@ RULE = lint_rule(
     "probabilities of other classes or along another axis than those of the labels",
     why="""\
 `logp[:, labels]` has a row for each example and a column for each label: its mean takes the labels of all examples for
-each of them, and the model learns how often a label comes. Probabilities that add up to 1 along the examples are none
+each of them, and the model learns how often a label comes. `logp[labels]` takes whole rows, those whose numbers the
+labels happen to be. Probabilities that add up to 1 along the examples are none
 of their classes.
 """,
     source="Stack Overflow, on indexing log-probabilities by labels; measured: another loss",

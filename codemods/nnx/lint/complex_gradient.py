@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
@@ -13,14 +13,15 @@ from codemods.nnx.lint.applied import calls_of
 from codemods.nnx.lint.complex_values import is_complex
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
-from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.places import formula_of, in_test
+from codemods.nnx.lint.syntax import constant, keyword, operands
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Item, Mapping, Value
+from codemods.nnx.values import Call, Const, Item, Mapping, Ref, Unknown, Value
 
 _TRANSFORMS = frozenset({"jax.grad", "jax.value_and_grad"})
 _WORDS = (b"complex", b"fft", b"1j")
 _OWN = (b"GradientTransformation", b"optax.stateless")  # transformations that may take the conjugate
+_ALIKE = frozenset(f"jax.numpy.{word}" for word in ("zeros_like", "ones_like", "copy", "array", "asarray"))
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -60,12 +61,26 @@ def _complex(context: Context, value: Value, scope: Scope) -> bool:
 
 
 def _source(context: Context, found: Bound) -> bool:
+    if isinstance(found.value, Call) and len(found.value.args) == 2 and not found.value.starred:
+        if context.flow.calls.callee_name(found) in TREE_MAPS and _alike(context, found):
+            return _tree(context, context.flow.with_value(found, found.value.args[1]))
     values = [one for _, one in found.value.items] if isinstance(found.value, Mapping) else [found.value]
     for value in values:
         home = context.bodies.home(value.node) if isinstance(value, Call) else None
         if home is not None and is_complex(context, value, home):
             return True
     return False
+
+
+def _tree(context: Context, bound: Bound) -> bool:
+    return any(isinstance(one.value, Mapping) and _source(context, one) for one in context.sources.originals(bound))
+
+
+def _alike(context: Context, found: Bound) -> bool:
+    """Say whether a map over a tree gives arrays of the same types: ``jax.tree.map(jnp.zeros_like, params)``."""
+    assert isinstance(found.value, Call)
+    given = context.flow.resolve(context.flow.with_value(found, found.value.args[0])).value
+    return isinstance(given, Ref) and given.name in _ALIKE
 
 
 def _step(context: Context, event: CallEvent, given: ast.expr, with_value: bool) -> ast.expr | None:
@@ -80,10 +95,10 @@ def _step(context: Context, event: CallEvent, given: ast.expr, with_value: bool)
     text = ast.dump(given).replace("Store()", "Load()")
     for node in context.bodies.nodes(event.scope):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _same(node.left, text):
-            if _scaled(event, node.right, with_value):
+            if _scaled(context, event, node.right, with_value):
                 return node
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Sub) and _same(node.target, text):
-            if _scaled(event, node.value, with_value):
+            if _scaled(context, event, node.value, with_value):
                 return node.value
         elif isinstance(node, ast.Call) and node.args:
             word = last_word(node.func)
@@ -97,16 +112,12 @@ def _step(context: Context, event: CallEvent, given: ast.expr, with_value: bool)
 
 def _mapped(context: Context, event: CallEvent, node: ast.Call, text: str, with_value: bool) -> bool:
     """Say whether ``jax.tree.map(lambda p, g: p - rate * g, params, grads)`` is evaluated."""
-    step = node.args[0]
-    if not isinstance(step, ast.Lambda) or len(node.args) != 3 or len(step.args.args) != 2:
+    of_leaves = _leafwise(context, event, node)
+    if of_leaves is None or not _same(node.args[1], text):
         return False
-    if not _same(node.args[1], text) or not _gradient(event, node.args[2], with_value):
+    first, second, body = of_leaves
+    if not _gradient(event, node.args[2], with_value) and not _momentum(context, event, node.args[2], with_value):
         return False
-    value = event.scope.module.values.get(node)
-    if value is None or context.flow.calls.callee_name(context.flow.here(value, event.scope)) not in TREE_MAPS:
-        return False
-    first, second = (one.arg for one in step.args.args)
-    body = step.body
     return (
         isinstance(body, ast.BinOp)
         and isinstance(body.op, ast.Sub)
@@ -116,13 +127,55 @@ def _mapped(context: Context, event: CallEvent, node: ast.Call, text: str, with_
     )
 
 
+def _leafwise(context: Context, event: CallEvent, node: ast.expr) -> tuple[str, str, ast.expr] | None:
+    """Return what ``jax.tree.map`` of two trees does with their leaves: both names, and the formula."""
+    value = event.scope.module.values.get(node)
+    if not isinstance(node, ast.Call) or not isinstance(value, Call) or len(node.args) != 3 or value.starred:
+        return None
+    if context.flow.calls.callee_name(context.flow.here(value, event.scope)) not in TREE_MAPS:
+        return None
+    callees = context.flow.calls.callables(context.flow.here(value.args[0], event.scope))
+    function = callees[0].function if len(callees) == 1 and not callees[0].args else None
+    body = formula_of(context, function) if function is not None else None
+    names = list(function.params) if function is not None and callees[0].receiver is None else []
+    return (names[0], names[1], body) if body is not None and len(names) == 2 else None
+
+
+def _momentum(context: Context, event: CallEvent, node: ast.expr, with_value: bool) -> bool:
+    """Say whether a variable is a sum of gradients as they are: ``jax.tree.map(lambda v, g: 0.9 * v + g, v, grads)``,
+    or ``0.9 * v + grad``."""
+    value = event.scope.module.values.get(node)
+    made = value.node if isinstance(value, Call | Unknown) else None
+    if not isinstance(made, ast.expr) or not isinstance(node, ast.Name):
+        return False
+    of_leaves = _leafwise(context, event, made)
+    if of_leaves is None:
+        return _summed(made, lambda one: _gradient(event, one, with_value), node.id)
+    first, second, body = of_leaves
+    assert isinstance(made, ast.Call)
+    if not _same(made.args[1], ast.dump(node)) or not _gradient(event, made.args[2], with_value):
+        return False
+    return _summed(body, lambda one: isinstance(one, ast.Name) and one.id == second, first)
+
+
+def _summed(node: ast.expr, gradient: Callable[[ast.expr], bool], name: str) -> bool:
+    """Say whether a sum has what was gathered so far, times a number, and the gradient, times a number."""
+    terms = [[*_factors(term)] for term in operands(node, ast.Add)]
+    gathered = [term for term in terms if any(isinstance(one, ast.Name) and one.id == name for one in term)]
+    new = [term for term in terms if any(gradient(one) for one in term)]
+    calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
+    return len(terms) == 2 and len(gathered) == len(new) == 1 and gathered != new and not calls
+
+
 def _same(node: ast.expr, text: str) -> bool:
     return isinstance(node, ast.Name | ast.Attribute) and ast.dump(node).replace("Store()", "Load()") == text
 
 
-def _scaled(event: CallEvent, node: ast.expr, with_value: bool) -> bool:
+def _scaled(context: Context, event: CallEvent, node: ast.expr, with_value: bool) -> bool:
     """Say whether an expression is the gradient, or a product with it."""
-    return any(_gradient(event, one, with_value) for one in _factors(node))
+    return any(
+        _gradient(event, one, with_value) or _momentum(context, event, one, with_value) for one in _factors(node)
+    )
 
 
 def _factors(node: ast.expr) -> Iterator[ast.expr]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.findings import Finding
+from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.divergence_forms import DIVERGENCES
 from codemods.nnx.lint.draw_forms import DRAWS
 from codemods.nnx.lint.finance_forms import FINANCE
 from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
+from codemods.nnx.lint.negative_divergence import negative_divergences
 from codemods.nnx.lint.rendering_forms import RENDERING
 from codemods.nnx.patterns import pattern
 
@@ -124,6 +125,14 @@ _DENSITIES = (
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from wrong_forms(context, RULE.code, (*DIVERGENCES, *_DENSITIES, *DRAWS, *FINANCE, *RENDERING))
+    for scope, node in negative_divergences(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "the divergence from a standard normal distribution has a minus before it: this one is never above zero",
+            "-0.5 * sum(1 + log_var - mean**2 - exp(log_var))",
+        )
 
 
 _BAD = """\

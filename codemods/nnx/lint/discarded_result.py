@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.dead_weights import new_weights
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
 from codemods.nnx.lint.discarded_copy import discarded_copies
@@ -19,6 +20,7 @@ from codemods.nnx.lint.moved_apart import moved_apart
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import foreign, in_test, position, taken
+from codemods.nnx.lint.restored import thrown_away
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -79,6 +81,8 @@ def _every(context: Context) -> Iterator[Finding]:
             continue
         if name == "jax.device_get":
             continue  # it waits for what is computed, as a barrier
+        if thrown_away(context, event):
+            continue  # a restored state, of which NNX862 tells
         if event.node.args and all(isinstance(argument, ast.Constant) for argument in event.node.args):
             continue  # nothing of the program, such as a call that only wakes the devices
         if is_pure(event, name):
@@ -326,7 +330,7 @@ def _unread(context: Context) -> Iterator[Finding]:
         home, _, word = name.rpartition(".")
         if not (name in TREE_MAPS or name in PURE or (home == "jax.numpy" and word)):
             continue
-        if home == "jax.numpy" and _gives(function):
+        if name not in _NEW_PARAMETERS and _gives(function):
             continue  # left over, and not meant for the caller
         if name == "jax.device_get":
             continue  # the caller's arrays are the same numbers
@@ -396,8 +400,8 @@ def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Findin
     called = context.flow.calls.name(event)
     if in_test(event.scope) or (called not in TREE_MAPS and called not in _OF_OPTAX):
         return
-    if called in TREE_MAPS and len(event.value.args) < 3:  # of one tree it may only look at it
-        return
+    if called in TREE_MAPS and len(event.value.args) < 3 and not new_weights(context, event, name):
+        return  # of one tree it may only look at it
     end = 0 if event.loops or _captured(context, function, name) else event.statement.end_lineno or 0
     reads = (
         (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Store) and node.lineno > end)
@@ -414,6 +418,7 @@ def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Findin
         )
 
 
+_NEW_PARAMETERS = TREE_MAPS | {"optax.apply_updates", "optax.incremental_update", "optax.periodic_update"}
 _OF_OPTAX = frozenset({"optax.apply_updates", "optax.incremental_update", "optax.periodic_update"})
 _NEW_TREES = frozenset(last(name) for name in TREE_MAPS | _OF_OPTAX)
 
@@ -425,8 +430,8 @@ RULE = lint_rule(
     why="""\
 Arrays do not change: `jax.tree.map`, `optax.apply_updates`, `nnx.cached_partial` and the methods of arrays give new
 values. As a statement such a call does nothing. `jax.device_put(nnx.state(model), sharding)` moves no model either: its
-result has to be written back with `nnx.update`. Compiled code leaves out a `jax.pure_callback` whose result nothing
-reads.
+result has to be written back with `nnx.update`, as have weights that a step clips or averages. Compiled code leaves
+out a `jax.pure_callback` whose result nothing reads.
 """,
     source="JAX tutorial on immutability; performance guide of Flax NNX; seen in public code",
     check=_check,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from codemods.nnx.lint.known_formulas import Wrong
 from codemods.nnx.patterns import pattern
 
+# what is subtracted for every dimension, or for all of them
+_HALF = pattern(r"(^|[^\w.])-?(0?\.5|1(\.0?)? ?/ ?2)|/ ?2(\.0?)?$")
+
 DIVERGENCES = (
     Wrong(
         (
@@ -14,6 +17,7 @@ DIVERGENCES = (
         "the divergence of two normal distributions without its -1/2: it is 1/2 for equal ones",
         "log(s2 / s1) + (s1**2 + (m1 - m2)**2) / (2 * s2**2) - 0.5",
         (b"log(",),
+        rest=_HALF,
     ),
     Wrong(
         ("log(S/R) + (S**2 + (M - N)**2)/(2*R**2) - 0.5", "log(S) - log(R) + (S**2 + (M - N)**2)/(2*R**2) - 0.5"),

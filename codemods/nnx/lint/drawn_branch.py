@@ -7,10 +7,18 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Item, Mapping, Sequence, Star, Unknown, Value
+
+_DRAW = "jax.random.randint"
+# what gives whole numbers up to an end, with the place of the first
+_RANGES = {"builtins.range": 0, "jax.numpy.arange": 0, "numpy.arange": 0, "numpy.random.randint": 0, _DRAW: 2}
+_ENDS = {False: ("start", "stop"), True: ("minval", "maxval")}
+_ARRAYS = frozenset({"jax.numpy.array", "jax.numpy.asarray", "numpy.array", "numpy.asarray"})
+_MANY = 1000
 
 
 def past_branches(context: Context) -> Iterator[tuple[CallEvent, int, bool]]:
@@ -27,33 +35,60 @@ def past_branches(context: Context) -> Iterator[tuple[CallEvent, int, bool]]:
         count, here = len(branches.items), context.flow.here(index, event.scope)
         if _end(context, here, branches, event) > count:
             yield event, count, True
-        elif _from_one(context, here, count):
+        elif _from_one(context, here, branches):
             yield event, count, False
 
 
-def _from_one(context: Context, index: Bound, count: int) -> bool:
+def _from_one(context: Context, index: Bound, branches: Sequence) -> bool:
     """Say whether an index is counted from one up to the number of branches, on all ways and by all callers."""
     numbers: set[int] = set()
     for source in context.sources.originals(index):
-        found = _numbers(context, source)
+        found = _numbers(context, source, branches)
         if not found:
             return False
         numbers |= found
-    return bool(numbers) and min(numbers) >= 1 and max(numbers) == count
+    count = len(branches.items)
+    return (
+        bool(numbers) and min(numbers) >= 1 and (max(numbers) == count or (len(numbers) == 1 and min(numbers) > count))
+    )
 
 
-def _numbers(context: Context, source: Bound) -> set[int]:
-    """Return the numbers that a value may be: one, any of a dict, or that of a member of an enumeration."""
+def _numbers(context: Context, source: Bound, branches: Sequence) -> set[int]:
+    """Return the numbers that a value may be: one, any of a dict or a range, or that of a member of an enumeration."""
     value = source.value
     if isinstance(value, Const):
         return {value.value} if type(value.value) is int else set()
+    if isinstance(value, Round):
+        return _ranged(context, context.flow.with_value(source, value.base), branches)
     if isinstance(value, Item):
         table = context.flow.follow(source, value.base).value
         entries = table.items if isinstance(table, Mapping) else ()
         items = [one.value if isinstance(one, Const) else None for _, one in entries]
         known = {one for one in items if type(one) is int}
         return known if len(known) == len(items) else set()
-    return _counted(context, value.node) if isinstance(value, Call) and last_word(value.node.func) == "auto" else set()
+    if isinstance(value, Call) and last_word(value.node.func) == "auto":
+        return _counted(context, value.node)
+    return _ranged(context, source, branches)
+
+
+def _ranged(context: Context, source: Bound, branches: Sequence) -> set[int]:
+    """Return the numbers of a range, a draw, or an array that is written out."""
+    value, name = source.value, context.flow.calls.callee_name(source) if isinstance(source.value, Call) else ""
+    if not isinstance(value, Call) or value.starred:
+        return set()
+    if name in _ARRAYS and value.args and isinstance(written := constant(value.node.args[0]), list | tuple):
+        return set(written) if all(type(one) is int for one in written) else set()
+    first = _RANGES.get(name)
+    start, stop = (
+        value.argument(first + i, word) if first is not None else None for i, word in enumerate(_ENDS[name == _DRAW])
+    )
+    if start is None or stop is None or len(value.args) > (first or 0) + 2:
+        return set()
+    begin = context.flow.follow(source, start).value
+    end = _limit(context, source, stop, branches)
+    return (
+        set(range(begin.value, end)) if isinstance(begin, Const) and type(begin.value) is int and end < _MANY else set()
+    )
 
 
 def _counted(context: Context, auto: ast.Call) -> set[int]:

@@ -53,7 +53,9 @@ def dropped_trees(context: Context) -> Iterator[tuple[CallEvent, FunctionFacts]]
             continue
         seen.add(function)
         calls = callers_of(context, function)
-        dropped = [event for event in calls if _dropped(event)]
+        dropped = [
+            event for event in calls if _dropped(event) and (not event.used or _blends(context, event, function))
+        ]
         # a function that hands the tree on, and does nothing else
         waiting += [
             above
@@ -64,6 +66,18 @@ def dropped_trees(context: Context) -> Iterator[tuple[CallEvent, FunctionFacts]]
             for event in dropped:
                 if _meant(context, event, function):
                     yield event, function
+
+
+def _blends(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a variable that nobody reads was to get new weights: what several trees make together, and that is
+    set nowhere else. What converts one tree is any variable that is left over."""
+    target = event.statement.targets[0] if isinstance(event.statement, ast.Assign) else None
+    names = context.bodies.names(event.scope).get(target.id, ()) if isinstance(target, ast.Name) else ()
+    if sum(isinstance(name.ctx, ast.Store) for name in names) > 1:
+        return False
+    within = context.bodies.calls.get(function.scope, ())
+    mapped = [one for one in within if context.flow.calls.name(one) in _MAKING]
+    return not mapped or any(context.flow.calls.name(one) not in TREE_MAPS or len(one.node.args) > 2 for one in mapped)
 
 
 def _parts(value: Value) -> list[Value]:

@@ -196,8 +196,41 @@ def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[s
     if kind is Kind.VARIABLE and word in _VARIABLE:
         return f"a Variable of NNX has no `{word}`: that is of another library", _VARIABLE[word]
     if word in _ARRAY and is_array(context, base, event.scope) and _from_the_first(context, base, event.scope):
+        if context.shared(_given_methods):
+            return None
         return f"an array of JAX has no `{word}`: that is of another library", _ARRAY[word]
     return None
+
+
+# the classes of arrays and tracers, which a project may give methods of its own
+_CLASSES = pattern(r"(^|\.)(DeviceArray\w*|_DeviceArray|ArrayImpl|Tracer|ShapedArray|jax\.Array|Array|ndarray)$")
+_MENTIONED = (b"DeviceArray", b"ArrayImpl", b"Tracer", b"ShapedArray", b"jax.Array", b"ndarray", b"type(j")
+
+
+def _given_methods(context: Context) -> bool:
+    """Say whether the project sets attributes on the classes of arrays: ``setattr(ArrayImpl, name, function)``."""
+    for module in context.project.modules:
+        text = module.source.data
+        if not any(word in text for word in _MENTIONED) or not (b"jax" in text or b"jnp" in text):
+            continue
+        if b"setattr(" in text or b"curse(" in text:
+            for call in module.source.of_type(ast.Call):
+                if last_word(call.func) in {"setattr", "curse"} and call.args and _array_class(call.args[0], text):
+                    return True
+        for assign in module.source.of_type(ast.Assign):
+            for target in assign.targets:
+                if isinstance(target, ast.Attribute) and _CLASSES.search(ast.unparse(target.value)):
+                    return True
+    return False
+
+
+def _array_class(node: ast.expr, text: bytes) -> bool:
+    """Say whether attributes may be set on a class of arrays: one by its name, or what stands for several in turn."""
+    if isinstance(node, ast.Call):
+        return last_word(node.func) == "type"
+    if _CLASSES.search(ast.unparse(node)):
+        return True
+    return isinstance(node, ast.Name) and node.id != "self" and any(word in text for word in _MENTIONED[:4])
 
 
 def _from_the_first(context: Context, base: Value, scope: Scope) -> bool:

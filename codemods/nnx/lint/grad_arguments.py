@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.applied import calls_of
 from codemods.nnx.lint.names import JITS, last
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Attr, Call, Free, Item, Param, Value
 
 
@@ -23,6 +25,16 @@ def gradient_calls(context: Context, compiled: bool = False) -> list[tuple[CallE
         compiled: whether calls of what ``jit`` made of such functions count too.
     """
     return [found for found, direct in context.shared(_every) if direct or compiled]
+
+
+def calls_of_gradient(context: Context, root: Root) -> list[CallEvent]:
+    """Return the calls of a function of gradients, also of what ``jit`` made of it.
+
+    Args:
+        context: the analysis.
+        root: where the gradient is made, as :attr:`Traced.gradients` gives it.
+    """
+    return list(dict.fromkeys([*context.traced.calls_of(root), *calls_of(context, root)]))
 
 
 _MAKERS = ("grad", "value_and_grad", "jacfwd", "jacrev")

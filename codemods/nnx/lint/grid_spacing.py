@@ -24,7 +24,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if first is None or stop is None or number is None or not isinstance(number, ast.Name | ast.Attribute):
             continue
         given = argument(event.node, 3, "endpoint")
-        if given is not None or isinstance(event.node.args[0], ast.Starred):
+        if given is not None or event.value.starred:
             continue
         for assign, quotient in _spacings(context, event):
             if _is_length(quotient.left, first, stop) and ast.unparse(quotient.right) == ast.unparse(number):

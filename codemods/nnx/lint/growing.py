@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.counted_inside import counted_inside
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grown_inside import fed_back
 from codemods.nnx.lint.made_longer import comes_back
@@ -51,6 +52,15 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{ast.unparse(target)}` is a number of Python, and so a part of what is compiled: each is compiled on "
             "its own",
             "keep it in a Variable: nnx.Variable(jnp.asarray(...)), and change its value",
+        )
+    for scope, node, cls in counted_inside(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"`{last_word(node.left if isinstance(node.left, ast.Attribute) else node.right)}` is a part of the "
+            f"structure of `{cls.name}`, which code is compiled for: each number is compiled on its own",
+            "let it be one of the leaves, as an array: jnp.asarray(0) at the beginning",
         )
     yield from _in_loops(context)
 
@@ -171,7 +181,8 @@ RULE = lint_rule(
     why="""\
 Code is compiled for the shapes of its arguments. An array to which every round appends has another shape each time, and
 every round compiles anew; so does a cache that the compiled function itself makes longer, and a model that sows values
-which nothing pops, or that appends them to an `nnx.List`.
+which nothing pops, or that appends them to an `nnx.List`. The structure of the arguments counts too: a step that adds
+1 to a field among `meta_fields`, or with `static=True`, gets another structure in every round.
 An array of its last size, with a mask or a count, is compiled once. Data that grow between other steps, as those of an
 experiment, have as many sizes as rounds by nature: the array has to grow by what the compiled code gave.
 """,

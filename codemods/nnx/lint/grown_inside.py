@@ -54,14 +54,21 @@ def fed_back(context: Context, root: Root, event: CallEvent, loop: ast.AST) -> a
         if name in root.function.params:
             given.append((str(name), value, keyword.value))
     for name, value, node in given:
-        path = _returned_at(event, value, loop, node)
+        path = returned_at(event, value, loop, node)
         if path is not None and name not in root.static and _Longer(context, root.function, name).returned(path):
             return node
     return None
 
 
-def _returned_at(event: CallEvent, value: Value, loop: ast.AST, node: ast.expr) -> Path | None:
-    """Return where an argument stands in the result of the same call, in the round before; None if it does not."""
+def returned_at(event: CallEvent, value: Value, loop: ast.AST, node: ast.expr) -> Path | None:
+    """Return where an argument stands in the result of the same call, in the round before; None if it does not.
+
+    Args:
+        event: the call.
+        value: the argument.
+        loop: the loop around the call.
+        node: the expression of the argument.
+    """
     again: Value | None = None
     if isinstance(value, Loop) and value.node is loop:
         again = value.again

@@ -15,6 +15,7 @@ from codemods.nnx.lint.asked_before import asked_before
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.guard_bounds import about_zero, added_together, kept_as_history, never_zero
+from codemods.nnx.lint.masked_rows import masked_rows
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
@@ -50,6 +51,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 behind.setdefault(event.scope.function, []).append((event, divisor))
     if behind:
         yield from _epsilons(context, behind)
+    yield from _rows(context)
     if not places:
         return
     seen: set[ast.AST] = set()
@@ -76,6 +78,27 @@ def _check(context: Context) -> Iterator[Finding]:
                     "make the operand safe first: safe = jnp.where(ok, x, 1.0)"
                     if sharp is not event.node
                     else "keep a small distance from the ends, such as 1e-7",
+                )
+
+
+def _rows(context: Context) -> Iterator[Finding]:
+    """Yield the zeros for rows of a softmax of which a mask leaves nothing, behind a product with them."""
+    rows: dict[FunctionFacts, list[tuple[CallEvent, ast.expr, ast.expr]]] = {}
+    for event, product, others in masked_rows(context):
+        if event.scope.function is not None:
+            rows.setdefault(event.scope.function, []).append((event, product, others))
+    told: set[ast.AST] = set()
+    for function, names in Reach(context, rows).functions() if rows else ():
+        for event, product, others in rows.get(function, ()):
+            if event.node not in told and mentions(others, names) and not beside_loss(context, function, event.node):
+                told.add(event.node)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    product,
+                    "the weights of a row that is all -inf are NaN, and so is the gradient of what they are multiplied "
+                    "with, also behind this `where`",
+                    "put a large finite number for -inf, such as -1e9, or zeros for the weights",
                 )
 
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.left_out_objects import gives, of_left_out_object
 from codemods.nnx.lint.names import COMPILING, HOST_FUNCTIONS, HOST_MODULES
 from codemods.nnx.lint.places import traced_bodies, traced_calls, written
-from codemods.nnx.lint.syntax import argument, inside
+from codemods.nnx.lint.syntax import argument, inside, names_in
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.lint.while_initializing import while_initializing
@@ -54,6 +55,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # read once, as settings and weights are meant to be
         if called.startswith("pathlib.Path(...).") and _read_of_path(event):
             continue
+        if name.startswith("numpy.save") and _flagged(context, event):
+            continue  # which takes no tracers: who sets the flag turns compilation off
         if name in _WRITING and _cached(context, event.scope):
             continue  # a file that is made where it cannot be read
         if (name in _OPENING or called.startswith("pathlib.Path(...).")) and not _compiled_itself(context, event.scope):
@@ -62,7 +65,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if context.taint.never(event.node, event.scope) or _unused(context, event):
             continue
-        if name.startswith("time.") and _unread(event):
+        if name.startswith("time.") and (_unread(event) or _of_host_work(context, event)):
             continue
         if of_left_out_object(context, event.scope):
             continue
@@ -89,8 +92,18 @@ def _check(context: Context) -> Iterator[Finding]:
         yield _found(scope, nodes[0], called, nodes[1:])
     for function, _ in traced_bodies(context):
         for node in context.bodies.nodes(function.scope):
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
+            if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+                continue
+            if _environ(context, node, function) and not _told(context, node, function.scope):
                 yield _found(function.scope, node, "os.environ")
+
+
+def _flagged(context: Context, event: CallEvent) -> bool:
+    """Say whether a call stands under a flag, ``if args.debug``."""
+    return any(
+        isinstance(block, ast.If) and arm == "body" and isinstance(block.test, ast.Name | ast.Attribute)
+        for block, arm in context.bodies.paths(event.scope).get(event.node, ())
+    )
 
 
 def _after_error(context: Context, event: CallEvent) -> bool:
@@ -125,6 +138,51 @@ def _unread(event: CallEvent) -> bool:
         return False
     read = (n.id for n in ast.walk(event.scope.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     return names.isdisjoint(read)
+
+
+_SAYING = pattern(r"^(print|warn(ing)?|error|exception|info|debug|critical|log)$")
+
+
+def _told(context: Context, node: ast.AST, scope: Scope) -> bool:
+    """Say whether a setting is only a part of a text that is printed or raised: it decides nothing."""
+    above = around(context, scope)
+    inner: ast.AST | None = node
+    while inner is not None and not isinstance(inner, ast.stmt):
+        if isinstance(inner, ast.Call) and _SAYING.search(last_word(inner.func)):
+            return True
+        inner = above.get(inner)
+    return isinstance(inner, ast.Raise)
+
+
+def _of_host_work(context: Context, event: CallEvent) -> bool:
+    """Say whether a clock measures work of the host alone, as what is made ready while compiling: no statement up to
+    the last one that reads the time has a traced value or calls JAX."""
+    scope = event.scope
+    block = context.bodies.block(event.node, event.statement, scope)
+    if not block:
+        return False
+    place = block.index(event.statement)
+    names = given_names(event.statement, event.node)
+    starts = [
+        i
+        for i, one in enumerate(block[:place])
+        if isinstance(one, ast.Assign) and names_in(event.statement) & {n for t in one.targets for n in names_in(t)}
+    ]
+    ends = [i for i, one in enumerate(block) if i > place and names & names_in(one)]
+    first, last_one = (place, ends[-1]) if ends else (starts[-1], place) if starts else (place, place)
+    if first == last_one:
+        return False
+    inside_block = {node for one in block[first : last_one + 1] for node in ast.walk(one)}
+    for call in context.bodies.calls.get(scope, ()):
+        if call.node not in inside_block:
+            continue
+        if context.flow.calls.name(call).startswith(("jax.", "flax.", "optax.")):
+            return False
+        if any(context.taint.node(one, scope) for one in (*call.node.args, *(k.value for k in call.node.keywords))):
+            return False
+        if not context.flow.calls.name(call):
+            return False  # who knows
+    return not any(isinstance(n, ast.BinOp | ast.Compare) and context.taint.node(n, scope) for n in inside_block)
 
 
 def _seeded(context: Context, event: CallEvent, name: str) -> bool:

@@ -16,6 +16,7 @@ from codemods.nnx.lint.syntax import innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import elements, last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Item, Value
 
@@ -49,6 +50,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if new and event.statement not in seen and _word(event) != _ASKED:
             if any(_displayed(context, event.scope, step, loop) for loop, step in new):
                 continue
+            if _of_epochs(context, event.scope, loop) or _shows_all(context, event, steps, loop):
+                continue
             seen.add(event.statement)
             yield finding(
                 RULE.code,
@@ -78,6 +81,35 @@ def _displayed(context: Context, scope: Scope, step: ast.AST, loop: ast.AST) -> 
         and not context.bodies.sometimes(event.node, scope, loop)
         for event in calls
     )
+
+
+_EPOCHS = pattern(r"epoch")
+_SHOWN = 3  # results of a step that one call prints, which is to be seen
+
+
+def _of_epochs(context: Context, scope: Scope, loop: ast.AST) -> bool:
+    """Say whether a round of a loop is a whole epoch: it runs a loop of its own, or calls a function of that name."""
+    if not isinstance(loop, ast.For) or not any(_EPOCHS.search(name.lower()) for name in names_in(loop.target)):
+        return False
+    if any(isinstance(n, ast.For | ast.While) and n is not loop for n in ast.walk(loop)):
+        return True
+    calls = (event for event in context.bodies.calls.get(scope, ()) if inside(event.node, loop))
+    return any(_EPOCHS.search(last_word(event.node.func).lower()) for event in calls)
+
+
+def _shows_all(context: Context, event: CallEvent, steps: dict[ast.AST, Root], loop: ast.AST) -> bool:
+    """Say whether a call prints several results of a step, each round: who does that wants to see them."""
+    if _word(event) not in {"print", "info"}:
+        return False
+    calls = context.bodies.calls.get(event.scope, ())
+    names = {
+        name
+        for one in calls
+        if _step_of(context, one.value, event.scope, steps, loop) is not None
+        for name in given_names(one.statement, one.node)
+    }
+    parts = [part for one in event.node.args for part in ast.walk(one) if isinstance(part, ast.Name)]
+    return len({part.id for part in parts} & names) >= _SHOWN
 
 
 def _trains(context: Context, function: FunctionFacts) -> bool:

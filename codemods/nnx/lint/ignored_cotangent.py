@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.derivative_rule import is_custom, made_custom, only_function
 from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import in_test, receiver, shown
-from codemods.nnx.lint.syntax import argument, constant, names_in
+from codemods.nnx.lint.syntax import argument, assignments, constant, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Const, Free, Param, Sequence
 
@@ -113,14 +113,30 @@ def _of_rule(
                     if _prepared(context, rule, forward, part):
                         continue
                 what = "the gradient of its result" if not first else "the tangents of its arguments"
+                left, help = f"`{given}`", f"multiply it with those of `{given}`"
+                if not first or (names := _unread_parts(context, rule, given)):
+                    left = " and ".join(f"`{name}`" for name in names) if first else left
+                    what = what if not first or len(names) > 1 else "the tangent of its argument"
+                    help = f"multiply the derivative with {left}"
                 yield finding(
                     RULE.code,
                     rule.scope,
                     part,
-                    f"{shown(rule)} leaves out `{given}`, {what}: the chain rule ends here",
-                    f"multiply the derivative with `{given}`" if not first else f"multiply it with those of `{given}`",
+                    f"{shown(rule)} leaves out {left}, {what}: the chain rule ends here",
+                    help,
                 )
                 return
+
+
+def _unread_parts(context: Context, rule: FunctionFacts, given: str) -> list[str]:
+    """Return the variables that a parameter is taken apart into, where none is read: ``(x_dot,) = tangents``."""
+    for node in context.bodies.nodes(rule.scope):
+        for target, value in assignments(node):
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Name) and value.id == given:
+                names = [one.id for one in target.elts if isinstance(one, ast.Name)]
+                read = {n.id for n in ast.walk(rule.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                return names if len(names) == len(target.elts) and not read & set(names) else []
+    return []
 
 
 def _prepared(context: Context, rule: FunctionFacts, forward: FunctionFacts, part: ast.expr) -> bool:

@@ -21,7 +21,23 @@ _UNUSED = ("_", "dummy", "unused")
 _MODES = frozenset({"train", "eval", "set_attributes", "sow", "perturb"})
 
 
-def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, ast.expr, str, str]]:
+def ignored_models(context: Context) -> list[tuple[FunctionFacts, ast.expr, str, str]]:
+    """Return the losses that never read what they are differentiated for, as found once for all rules.
+
+    Args:
+        context: the analysis.
+
+    Returns:
+        Of each the loss, the expression in it, what is wrong, and what to do.
+    """
+    return context.shared(_every)
+
+
+def _every(context: Context) -> list[tuple[FunctionFacts, ast.expr, str, str]]:
+    return list(_ignored_models(context))
+
+
+def _ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, ast.expr, str, str]]:
     """Yield the losses that never read what they are differentiated for, and run another object, or no object at all.
 
     Yields:
@@ -66,7 +82,7 @@ def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, ast.expr, 
 def _wasted(context: Context, root: Root, param: Param) -> Iterator[tuple[FunctionFacts, ast.expr, str, str]]:
     """Yield the call of a model by a loss that reads its argument only for results which nobody takes."""
     function = root.function
-    dead, names = _dead(function)
+    dead, names = dead_values(function)
     if not dead or _read(function, param, dead):
         return
     for call in context.bodies.calls.get(function.scope, ()):
@@ -91,8 +107,12 @@ def _result(function: FunctionFacts) -> ast.expr | None:
     return result if result is not None and any(isinstance(n, ast.Name) for n in ast.walk(result)) else None
 
 
-def _dead(function: FunctionFacts) -> tuple[set[ast.AST], list[str]]:
-    """Return all parts of the values that a function binds to names which nothing reads, and these names."""
+def dead_values(function: FunctionFacts) -> tuple[set[ast.AST], list[str]]:
+    """Return all parts of the values that a function binds to names which nothing reads, and these names.
+
+    Args:
+        function: the function.
+    """
     bound: list[tuple[set[str], ast.expr]] = []
     kept: set[str] = set()
     for node in ast.walk(function.node):
@@ -140,23 +160,35 @@ def differentiated(root: Root) -> Param | None:
 
 def _read(function: FunctionFacts, param: Param, besides: Collection[ast.AST] = ()) -> bool:
     """Say whether a function, or one in it, reads a parameter, other than to set its mode, or in some places."""
+    found = loads_of(function, param)
+    return found is None or any(node not in besides for node in found)
+
+
+def loads_of(function: FunctionFacts, param: Param) -> list[ast.Name] | None:
+    """Return where a function, or one in it, reads a parameter, other than to set its mode; None if that is not known.
+
+    Args:
+        function: the function.
+        param: the parameter.
+    """
     values = function.scope.module.values
-    modes: set[ast.AST] = {*besides}
+    modes: set[ast.AST] = set()
     for node in ast.walk(function.node):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             func = node.value.func
             if isinstance(func, ast.Attribute) and func.attr in _MODES:
                 modes.add(func.value)
-        elif isinstance(node, ast.Name) and node.id in {"locals", "vars"}:
-            return True
-    return any(
-        isinstance(node, ast.Name)
+        elif isinstance(node, ast.Name) and node.id in {"locals", "vars", "eval", "exec"}:
+            return None
+    return [
+        node
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Name)
         and node.id == param.name
         and isinstance(node.ctx, ast.Load)
         and node not in modes
         and not _other(values.get(node), function)
-        for node in ast.walk(function.node)
-    )
+    ]
 
 
 def _other(value: Value | None, function: FunctionFacts) -> bool:

@@ -19,6 +19,7 @@ from codemods.nnx.lint.origins import origin, own_stores
 from codemods.nnx.lint.places import each, fix
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.nodes import elements
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Item, Loop, Param, Unknown, Value
 
 _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power"}
@@ -69,15 +70,20 @@ def _either(scope: Scope) -> bool:
 
 
 def _listed(context: Context, node: ast.expr, scope: Scope) -> bool:
-    """Say whether a name is what ``list`` made of an array, or a function that gives several arrays in a list."""
+    """Say whether a name is what ``list`` made of an array, or a function that gives several arrays in a list; or a
+    parameter that is annotated as a container: ``data: Dict[str, Array]``."""
     value = scope.module.values.get(node) if isinstance(node, ast.Name) else None
     while isinstance(value, Changed | Loop):
         value = value.before
+    if isinstance(value, Param):
+        note = value.function.annotations.get(value.name)
+        return note is not None and bool(_CONTAINERS.search(ast.unparse(note)))
     if not isinstance(value, Call):
         return False
     return context.flow.calls.callee_name(context.flow.here(value, scope)) in SEVERAL | _LISTS
 
 
+_CONTAINERS = pattern(r"(?i)(^|[\W_])(\w*dict|\w*mapping|list|tuple|sequence|pytree)\b")
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.dict"})
 
 

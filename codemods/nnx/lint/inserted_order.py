@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.lint.cut_leaves import cut_leaves
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import each, foreign, in_test, written
@@ -36,6 +37,7 @@ _UNFLATTEN = frozenset({"jax.tree.unflatten", "jax.tree_util.tree_unflatten"})
 _MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map"})
 _FLATTENING = frozenset({"leaves", "tree_leaves", "flatten", "tree_flatten"})
 _UNPACKED = (b"leaves", b"flatten", b".values()")
+_JOINED = (b"concatenate", b"hstack", b"ravel_pytree")
 _SAVING = frozenset({"numpy.savez", "numpy.savez_compressed", "jax.numpy.savez"})
 _VIEWS = frozenset({"keys", "values", "items"})
 _COPYING = frozenset({"list", "tuple", "iter", "enumerate"})
@@ -62,6 +64,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     yield _found(event, node, keys)
     if any(module.source.mentions(word) for module in context.asked.modules for word in _UNPACKED):
         yield from _unpacked(context)
+    if any(module.source.mentions(word) for module in context.project.modules for word in _JOINED):
+        yield from _cut_up(context)
     if any(module.source.mentions(b"ravel_pytree") for module in context.asked.modules):
         for scope, part, key, order in sliced_leaves(context, lambda found: _leaf_keys(context, found, set())):
             yield finding(
@@ -72,6 +76,25 @@ def _check(context: Context) -> Iterator[Finding]:
                 "does not stand here",
                 f'take the vector apart by the function that ravel_pytree gives: unravel(vector)["{key}"]',
             )
+
+
+def _cut_up(context: Context) -> Iterator[Finding]:
+    """Yield the parts of the joined leaves of a dict that a loop over its entries puts under other keys."""
+    parts = cut_leaves(
+        context,
+        lambda node, scope: _inserted(context, node, scope, 0, whole=True),
+        lambda node, scope: _leafwise(context, node, scope, 0),
+        lambda found: _leaf_keys(context, found, set()),
+    )
+    for scope, part, keys in parts:
+        yield finding(
+            RULE.code,
+            scope,
+            part,
+            f"the vector is made of leaves by the sorted keys, {', '.join(sorted(keys)[:3])}, and is cut up for "
+            f"{', '.join(keys[:3])}",
+            "go through sorted(...) here, or join the entries by their keys",
+        )
 
 
 def _unpacked(context: Context) -> Iterator[Finding]:
@@ -297,7 +320,10 @@ def _display_keys(context: Context, source: Bound) -> _Keys | None:
     elif isinstance(value, Comprehension) and isinstance(value.loop, ast.comprehension) and not value.loop.ifs:
         each = of_display(value.key) if value.key is not None else None
         over = each.base if isinstance(each, Each) and each.loop is value.loop else None
-    return _strings(context.flow.follow(source, over).value) if over is not None else None
+    found = context.flow.follow(source, over) if over is not None else source
+    if isinstance(found.value, Mapping):  # {name: p.shape for name, p in params.items()}
+        return _display_keys(context, found)
+    return _strings(found.value) if over is not None else None
 
 
 def _leafwise(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Keys | None:

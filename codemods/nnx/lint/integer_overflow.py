@@ -15,6 +15,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import keyword, names_in
+from codemods.nnx.lint.wide_integers import wide_integers
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Free, Function, Param, Unknown, Value
 
@@ -61,6 +62,15 @@ class _TooLarge(Exception):
 def _check(context: Context) -> Iterator[Finding]:
     if any(b"enable_x64" in module.source.data.lower() for module in context.project.modules):
         return
+    for scope, wide in wide_integers(context):
+        yield finding(
+            RULE.code,
+            scope,
+            wide,
+            f"these integers go beyond {_LARGEST}, where those of JAX end: it makes others of them, and says nothing",
+            "number them in NumPy, as by np.unique(..., return_inverse=True), subtract the first one there, or set "
+            "jax_enable_x64",
+        )
     told: set[ast.expr] = set()
     for scope, node in _places(context):
         if not scope.module.source.mentions(b"arange") or in_test(scope) or not _counted(node, scope, 0):
@@ -296,11 +306,12 @@ table = log_factorials(20)
 RULE = lint_rule(
     "NNX978",
     "integer-overflow",
-    "a product, power or sum of integers that 32 bits cannot hold",
+    "a product, power or sum of integers that 32 bits cannot hold, or an array of such integers",
     why="""\
 `jnp.arange` gives integers of 32 bits, and their sums, products and powers stay such: they do not hold 13!, nor
 `2 ** jnp.arange(40)`, nor the sum of `jnp.arange(100_000)`. NumPy has 64 bits in the same places. Nothing raises; the
-numbers wrap around, and a logarithm of them is nan.
+numbers wrap around, and a logarithm of them is nan. Integers of NumPy that are larger than that, as identifiers and
+times in nanoseconds are, lose their upper bits when they become an array of JAX.
 """,
     source="jax issues on integers that overflow; measured on JAX 0.6.2, 0.7.2 and 0.10.2: 13! is 1932053504",
     check=_check,

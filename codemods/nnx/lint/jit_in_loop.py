@@ -10,16 +10,15 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test, written
-from codemods.nnx.lint.rounds import few
-from codemods.nnx.lint.syntax import assignments, innermost_loop, inside, names_in
+from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test, position, written
+from codemods.nnx.lint.rounds import cached, few, looped
+from codemods.nnx.lint.syntax import argument, assignments, innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Free, Function, Loop, Value
+from codemods.nnx.values import Call, Free, Function, Loop, Param, Value
 
 _BOUND = frozenset({"instance", "class"})  # methods that are looked up anew; a static one is the function itself
-_CACHES = frozenset({"functools.lru_cache", "functools.cache", "lru_cache", "cache", "cached_property"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -32,11 +31,13 @@ def _check(context: Context) -> Iterator[Finding]:
         node = root.function.node
         if not root.decorator or isinstance(node, ast.Lambda) or in_test(root.scope):
             continue
-        if root.scope.function is not None and _called_at_once(context, root) and _looped(context, root.scope.function):
+        if root.scope.function is not None and _called_at_once(context, root) and looped(context, root.scope.function):
             yield _found(root.scope, root.node, root.transform)
             continue
         for outer, arm in reversed(context.bodies.paths(root.scope).get(node, ())):
             if isinstance(outer, ast.For | ast.While) and arm == "body":
+                if _called_within(context, root, outer):
+                    break
                 traced = enclosing_function(root.scope) in context.traced
                 if not _bound_in(outer, node, own=node) and not traced and not few(context, root.scope, outer):
                     yield _found(root.scope, root.node, root.transform)
@@ -52,7 +53,11 @@ def _applied(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
         if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
             continue
         if loop is not None and (
-            few(context, event.scope, loop) or _in_one_round(context, event, loop) or _rest(context, event, loop)
+            few(context, event.scope, loop)
+            or _in_one_round(context, event, loop)
+            or _rest(context, event, loop)
+            or _barrier(context, event)
+            or _for_many(context, event, loop)
         ):
             continue
         bound = _depends(context, event, loop) if loop is not None else not _repeated(context, event)
@@ -115,32 +120,108 @@ def _repeated(context: Context, event: CallEvent) -> bool:
     made = event.node.args[0]
     if isinstance(made, ast.Lambda) and not (made.args.args or made.args.vararg):
         return False  # makes something once, such as arrays that are sharded
+    if _of_arguments(context, made, function):
+        return False  # each call of the function has something else to compile
     used = any(
         isinstance(n, ast.Call) and (n.func is event.node or _held(event, n.func))
         for n in context.bodies.nodes(event.scope)
     )
-    return used and _looped(context, function)
+    return used and looped(context, function)
+
+
+def _barrier(context: Context, event: CallEvent) -> bool:
+    """Say whether a function does no more than to ask the devices for a sum of ones, as ``lambda x: lax.psum(x, "i")``:
+    they wait for each other, which is what it is for."""
+    made = event.node.args[0]
+    body = made.body if isinstance(made, ast.Lambda) else None
+    if not isinstance(body, ast.Call) or last_word(body.func) not in {"psum", "pmean", "pmax", "pmin"}:
+        return False
+    given = [
+        written(context, one, event.scope)
+        for call in context.bodies.calls.get(event.scope, ())
+        if call.node.func is event.node
+        for one in call.node.args
+    ]
+    return bool(given) and all(isinstance(one, ast.Call) and last_word(one.func) in _ONES for one in given)
+
+
+_ONES = frozenset({"ones", "zeros", "arange"})
+
+
+def _for_many(context: Context, event: CallEvent, loop: ast.For | ast.While) -> bool:
+    """Say whether what is compiled in a round is called in a loop of its own there, and serves for all its rounds."""
+    if not _of_phases(loop):
+        return False
+    inner = [n for n in ast.walk(loop) if isinstance(n, ast.For | ast.While) and n is not loop]
+    called = [one.node for one in context.bodies.calls.get(event.scope, ()) if _held(event, one.node.func)]
+    return any(inside(call, one) and not inside(event.node, one) for call in called for one in inner)
+
+
+def _of_phases(loop: ast.For | ast.While) -> bool:
+    """Say whether a loop goes through a few phases or settings of a training, and not through epochs or steps."""
+    if not isinstance(loop, ast.For) or names_in(loop.target) & _ROUNDS:
+        return False
+    return not (isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) in {"range", "trange", "count"})
+
+
+def _of_arguments(context: Context, made: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether what a function compiles depends on those of its arguments that change with the rounds around its
+    calls: another model or solver each time."""
+    names = _changing(context, function)
+    nodes = [n for n in context.bodies.nodes(function.scope) if isinstance(n, _BINDING)]
+    more = True
+    while more and names:
+        before = len(names)
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef):
+                if _free(node) & names:
+                    names.add(node.name)
+                continue
+            source, target = _bound(node)
+            if source is not None and target is not None and names_in(source) & names:
+                names |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        more = len(names) > before
+    return bool(_free(made) & names)
+
+
+def _changing(context: Context, function: FunctionFacts) -> set[str]:
+    """Return the parameters of a function that its calls in loops give what the loops bind, or something unknown."""
+    found: set[str] = set()
+    for caller in callers_of(context, function):
+        bound = {
+            n.id
+            for loop in caller.loops
+            for n in ast.walk(loop)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        for param in function.params.values():
+            if param is function.self_param:
+                continue
+            given = argument(caller.node, position(param), param.name)
+            if caller.value.starred or (given is not None and names_in(given) & bound):
+                found.add(param.name)
+    return found
+
+
+_BINDING = (ast.Assign, ast.AnnAssign, ast.For, ast.withitem, ast.FunctionDef)
+
+
+def _bound(node: ast.AST) -> tuple[ast.AST | None, ast.AST | None]:
+    """Return what a node takes a value from, and what it binds."""
+    if isinstance(node, ast.Assign):
+        return node.value, ast.Tuple(elts=node.targets, ctx=ast.Store())
+    if isinstance(node, ast.AnnAssign):
+        return node.value, node.target
+    if isinstance(node, ast.For):
+        return node.iter, node.target
+    if isinstance(node, ast.withitem):
+        return node.context_expr, node.optional_vars
+    return None, None
 
 
 def _held(event: CallEvent, func: ast.expr) -> bool:
     """Say whether an expression is a variable of the function that holds what was compiled."""
     return isinstance(func, ast.Name) and event.scope.module.values.get(func) is event.value
-
-
-def _looped(context: Context, function: FunctionFacts) -> bool:
-    """Say whether a function is called, and in loops only."""
-    if any(_word(value) in _CACHES for value in function.decorators):
-        return False
-    callers = [caller for caller in callers_of(context, function) if not in_test(caller.scope)]
-    return bool(callers) and all(
-        any(isinstance(loop, ast.For | ast.While) and not few(context, caller.scope, loop) for loop in caller.loops)
-        for caller in callers
-    )
-
-
-def _word(decorator: Value) -> str:
-    value = decorator.callee if isinstance(decorator, Call) else decorator
-    return str(getattr(value, "name", ""))
 
 
 def _called_at_once(context: Context, root: Root) -> bool:
@@ -159,6 +240,19 @@ def _called_at_once(context: Context, root: Root) -> bool:
         if len(events) != 1 or events[0].loops or not _stepping(root):
             return False
     return enclosing_function(root.scope) not in context.traced
+
+
+def _called_within(context: Context, root: Root, loop: ast.For | ast.While) -> bool:
+    """Say whether a function that is compiled in a round is called in an inner loop, for all rounds of that."""
+    if not _of_phases(loop):
+        return False
+    inner = [n for n in ast.walk(loop) if isinstance(n, ast.For | ast.While) and n is not loop]
+    calls = [
+        n
+        for n in context.bodies.nodes(root.scope)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == root.function.name
+    ]
+    return any(inside(call, one) and not inside(root.function.node, one) for call in calls for one in inner)
 
 
 def _stepping(root: Root) -> bool:
@@ -191,7 +285,7 @@ def _factories(context: Context) -> Iterator[Finding]:
     made: dict[FunctionFacts, Root] = {}
     for root in compiled_roots(context):
         outer = root.scope.function
-        if outer is not None and not any(_word(value) in _CACHES for value in outer.decorators):
+        if outer is not None and not cached(outer):
             if any(_is_made(context, value, root) for value in outer.returns):
                 made[outer] = root
     for function, root in made.items():
@@ -199,10 +293,26 @@ def _factories(context: Context) -> Iterator[Finding]:
             loop = innermost_loop(event)
             if loop is None or in_test(event.scope) or _bound_in(loop, event.node) or few(context, event.scope, loop):
                 continue
+            if _same_function(context, root, event, loop):
+                continue
             if enclosing_function(event.scope) not in context.traced and not context.bodies.sometimes(
                 event.node, event.scope, loop
             ):
                 yield _found(event.scope, event.node, root.transform)
+
+
+def _same_function(context: Context, root: Root, event: CallEvent, loop: ast.For | ast.While) -> bool:
+    """Say whether a helper compiles a function by ``jax.jit`` that it is given, and which is made before the loop: its
+    code is found again."""
+    if not root.transform.startswith("jax.") or not isinstance(root.node, ast.Call) or not root.node.args:
+        return False
+    param = root.scope.module.values.get(root.node.args[0])
+    if not isinstance(param, Param) or param.function is not root.scope.function:
+        return False
+    given = argument(event.node, position(param), param.name)
+    value = event.scope.module.values.get(given) if isinstance(given, ast.Name) else None
+    inner = context.flow.resolve(context.flow.here(value, event.scope)).value if value is not None else None
+    return isinstance(inner, Function) and not inside(inner.facts.node, loop)
 
 
 def _is_made(context: Context, value: Value, root: Root) -> bool:

@@ -158,6 +158,7 @@ def _begins_run(context: Context, event: CallEvent, function: FunctionFacts) -> 
         for loop in context.bodies.nodes(function.scope)
     )
     calls = [one for one in context.bodies.named(function.name) if isinstance(one.node.func, ast.Attribute)]
+    goes_on = goes_on or (_TRAINING.fullmatch(function.name) is not None and _trains(context, function))
     if not goes_on or not calls or any(one.loops for one in calls):
         return False
     return all(
@@ -168,7 +169,18 @@ def _begins_run(context: Context, event: CallEvent, function: FunctionFacts) -> 
     )
 
 
+def _trains(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a method is the whole training, with a loop over its steps or epochs."""
+    return any(
+        isinstance(loop, ast.For)
+        and any(_STEPS.search(name.lower()) for name in (*names_in(loop.target), *names_in(loop.iter)))
+        for loop in context.bodies.nodes(function.scope)
+    )
+
+
+_STEPS = pattern(r"step|epoch|iter|round")
 _RUN = pattern(r"_?(run|main|launch)(_(loop|all|experiment|training))?|(main|train\w*|eval\w*)_loop")
+_TRAINING = pattern(r"train(_and_eval\w*)?|fit|train_model")
 
 
 def _path(context: Context, event: CallEvent) -> Path:

@@ -9,13 +9,15 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
-from codemods.nnx.lint.applied import layers
+from codemods.nnx.lint.applied import calls_of, layers, option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import operand
 from codemods.nnx.lint.names import BATCHING, last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.shards import Axes, specs
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Loop, Param, Sequence, Unknown, Value
 
 # where samplers take the shape of what they draw; that of categorical is that of its logits
@@ -30,6 +32,10 @@ _ELEMENTWISE = frozenset(
 )  # fmt: skip
 _BY_ROWS = frozenset({"dot", "matmul"})
 _HOMES = ("jax.numpy.", "jax.nn.", "jax.lax.", "flax.nnx.")
+_MAPS = frozenset({"shard_map", "pmap"})
+_NAMELESS = ""  # the axis of a pmap that names none
+# what each device gets a copy of, by its name or by what makes it
+_COPIED = pattern(r"param|state|model|weight|variable|replicat|broadcast|^w\d*$|^(opt|net|theta)")
 _LOOPS = frozenset({"jax.lax.scan", "jax.lax.fori_loop"})
 _DEPTH = 12
 _CALLS = 4
@@ -38,11 +44,11 @@ _CALLS = 4
 def _check(context: Context) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for root in context.traced.roots:
-        if last(root.transform) != "shard_map" or root.options is None or root.scope.module not in context.asked:
+        if last(root.transform) not in _MAPS or root.options is None or root.scope.module not in context.asked:
             continue
         if in_test(root.scope):
             continue
-        known = specs(context, root)
+        known = specs(context, root) if last(root.transform) == "shard_map" else _of_pmap(context, root)
         axis = next((one[0] for spec in known.values() if spec for one in spec[:1] if one), None)
         if axis is None:
             continue
@@ -55,8 +61,40 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 "every device draws the same for its part of the batch, since all have the same key",
-                f'give each a key of its own: jax.random.fold_in(key, jax.lax.axis_index("{axis}"))',
+                f'give each a key of its own: jax.random.fold_in(key, jax.lax.axis_index("{axis}"))'
+                if axis != _NAMELESS
+                else "give each a key of its own: jax.random.split(key, n), with 0 for it in in_axes",
             )
+
+
+def _of_pmap(context: Context, root: Root) -> dict[Param, tuple[Axes, ...]]:
+    """Return the parameters of a function under ``pmap`` that are spread over the devices, and those they all have.
+
+    What each device has a copy of, as of a state, is mapped too, and its noise is to be the same for all.
+    """
+    if root.partial or not root.unmapped or root.function.vararg:
+        return {}
+    name = constant(option(root, "axis_name", 0))
+    axis = name if isinstance(name, str) else _NAMELESS
+    params = list(root.function.params.values())[skipped(root) :]
+    known: dict[Param, tuple[Axes, ...]] = {one: () for one in params if one.name in root.unmapped}
+    events = list(calls_of(context, root))
+    for place, param in enumerate(params):
+        if param.name in root.static or _COPIED.search(param.name):
+            continue
+        given = [(event.value.argument(place, param.name), event) for event in events]
+        if not any(value is not None and _copies(context, value, event) for value, event in given):
+            known[param] = ((axis,),)
+    return known
+
+
+def _copies(context: Context, value: Value, event: CallEvent) -> bool:
+    """Say whether an argument may be what every device gets a copy of."""
+    return any(
+        _COPIED.search(context.flow.calls.callee_name(source)) is not None
+        for source in context.sources.originals(context.flow.here(value, event.scope))
+        if isinstance(source.value, Call)
+    )
 
 
 class _Draws:
@@ -238,7 +276,8 @@ RULE = lint_rule(
     why="""\
 Under `jax.shard_map` every device runs the function with its own part of the batch, and an argument with the spec `P()`
 is the same for all. Dropout or noise drawn with such a key is the same on every device: the batch has as many different
-masks as one device has examples. `jax.random.fold_in(key, jax.lax.axis_index(...))` gives each device its own.
+masks as one device has examples. So it is under `jax.pmap` with None for the key in `in_axes`.
+`jax.random.fold_in(key, jax.lax.axis_index(...))` gives each device its own.
 """,
     source="jax documentation of shard_map; measured on JAX 0.10.2: one mask over four devices",
     check=_check,

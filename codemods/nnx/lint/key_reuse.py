@@ -19,6 +19,17 @@ from codemods.nnx.lint.conditions import apart, named_apart, opposed, told_by_va
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.idle_keys import idle
 from codemods.nnx.lint.key_of_state import kept_in_states
+from codemods.nnx.lint.key_purpose import (
+    always_leaves,
+    for_evaluation,
+    for_judging,
+    in_derivative_rule,
+    of_compared,
+    of_latent,
+    only_initializes,
+    only_printed,
+    tries_initialized,
+)
 from codemods.nnx.lint.key_rounds import ORDERED, ORDERS, drawn_into, handed_on, in_each_round, parts_of_rounds, repeats
 from codemods.nnx.lint.keys import SAME, Use, uses, varies
 from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts, in_smoke_test, shown_with_key
@@ -93,7 +104,7 @@ def reuses(context: Context) -> list[Reuse]:
     named: set[tuple[object, ...]] = set()  # who splits one key after a draw is told of the next round as well
     later: list[tuple[Use, Reuse]] = []
     for (scope, _), found in known.items():
-        if in_test(scope):
+        if in_test(scope) or in_derivative_rule(scope) or only_initializes(scope):
             continue
         paths = context.bodies.paths(scope) if len(found) > 1 else {}
         place = next(_of_key(context, scope, found, paths), None)  # one finding tells of a key
@@ -224,14 +235,17 @@ def _of_key(
                 weak=meant_pair(context, earlier, use) or in_two_modes(earlier, use),
             )
             continue
-        loops = [loop for loop in use.event.loops if repeats(context, use, loop)]
+        loops = [loop for loop in use.event.loops if repeats(context, use, loop) and not always_leaves(loop)]
         if loops and ((not use.helper and _timed(context, scope)) or any(map(warmed_up, loops))):
             continue
         if loops and (parts := parts_of_rounds(use, loops)) is not None:
             if parts:
                 yield Reuse(scope, use.event.node, parts, "split the key into as many as there are rounds")
             continue
-        if not (loops or in_each_round(context, use) or handed_on(context, use)):
+        in_body = not loops and in_each_round(context, use) and not of_latent(use)
+        if not (loops or in_body or handed_on(context, use)):
+            continue
+        if only_printed(use) or (loops and for_evaluation(context, use)):
             continue
         if (
             _unread_parts(use)
@@ -248,7 +262,11 @@ def _of_key(
                 scope,
                 use.event.node,
                 f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
-                weak=bool(loops) and all(weak_round(context, use, loop) for loop in loops),
+                weak=bool(loops)
+                and all(
+                    weak_round(context, use, loop) or of_compared(use, loop) or for_judging(context, use, loop)
+                    for loop in loops
+                ),
             )
 
 
@@ -561,6 +579,8 @@ def _adversaries(one: str, two: str) -> bool:
     if len(first) != len(second) or len(first) < 2:
         return False
     unlike = [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]]
+    if len(unlike) == 1 and set(unlike[0]) == {"early", "late"}:
+        return True  # two ways that a thing may go, of which one is taken in the end
     return len(unlike) == 1 and any(a in _GENERATOR and b in _CRITIC for a, b in (unlike[0], unlike[0][::-1]))
 
 
@@ -680,7 +700,11 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         return False
     if in_smoke_test(context, two) or in_trial(context, one) or in_trial(context, two):
         return False
-    if shown_with_key(one) or shown_with_key(two):
+    if shown_with_key(one) or shown_with_key(two) or only_printed(one) or only_printed(two):
+        return False
+    if (last(two.name) == "split" and tries_initialized(context, one)) or (
+        last(one.name) == "split" and tries_initialized(context, two)
+    ):
         return False
     if _rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two):
         return False

@@ -46,7 +46,7 @@ DRAWING = (
 
 # keys and functions of these names get the same key on purpose
 SAME = pattern(
-    r"(^|_)(eval\w*|test\w*|valid\w*|val|fixed|const\w*|plot\w*|show|log\w*|vis\w*|bench\w*|same|shared)(_|$)"
+    r"(^|_)(eval\w*|test\w*|valid\w*|val|metrics?|fixed|const\w*|plot\w*|show|log\w*|vis\w*|bench\w*|same|shared)(_|$)"
 )
 _MAKING = frozenset({"fold_in"})  # the same of the same; a seed may stand in a loop to begin anew
 

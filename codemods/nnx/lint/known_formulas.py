@@ -34,6 +34,7 @@ class Wrong:
         unlike: what they do not look like, nor what that was set to.
         plain: those of these names that stand for nothing with a minus in front of it, and for the double of nothing.
         whole: whether the form is the whole formula: with no sign before it, no factor of another one, not compared.
+        rest: what makes it right where that is added or subtracted later: after a mean, or under a name.
     """
 
     forms: tuple[str, ...]
@@ -45,6 +46,7 @@ class Wrong:
     unlike: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     plain: str = ""
     whole: bool = False
+    rest: re.Pattern[str] | None = None
 
 
 def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator[Finding]:
@@ -164,7 +166,51 @@ def _fits(context: Context, words: _Words, wrong: Wrong, form: str, node: ast.ex
         return False  # sums and products of the same parts may stand for the right form as well
     if not any(_is_named(context, wrong, bound, scope) for bound in ways):
         return False
+    if wrong.rest is not None and _completed(context, wrong.rest, node, scope):
+        return False
     return wrong.inside is None or wrong.inside.search(_called(node, above, scope)) is not None
+
+
+_THROUGH = 2  # how many functions a formula is followed out of, to what is done with it there
+
+
+def _completed(context: Context, rest: re.Pattern[str], node: ast.expr, scope: Scope, depth: int = 0) -> bool:
+    """Say whether what is missing is added to an expression around it, behind its name, or by a caller."""
+    above = around(context, scope)
+    inner: ast.AST = node
+    while (outer := above.get(inner)) is not None:
+        if isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Add | ast.Sub):
+            if rest.search(ast.unparse(outer.right if outer.left is inner else outer.left)):
+                return True
+        if isinstance(outer, ast.Assign):
+            names = {n.id for target in outer.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+            if _added_behind(context, rest, names, outer.lineno, scope):
+                return True
+        inner = outer
+    returned = (
+        isinstance(inner, ast.Return)
+        or scope.function is None
+        or any(isinstance(n, ast.Return) and n.value is not None for n in context.bodies.nodes(scope))
+    )
+    if scope.function is None or not returned or depth >= _THROUGH:
+        return False
+    return any(
+        _completed(context, rest, event.node, event.scope, depth + 1)
+        for event in context.flow.sites.callers(scope.function)
+    )
+
+
+def _added_behind(context: Context, rest: re.Pattern[str], names: set[str], line: int, scope: Scope) -> bool:
+    """Say whether what is missing is added to one of some variables: ``kl.mean() - 0.5``, ``kl -= 0.5``."""
+    for node in context.bodies.nodes(scope):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
+            if last_word(node.target) in names and rest.search(ast.unparse(node.value)):
+                return True
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) and node.lineno >= line:
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if names & names_in(one) and rest.search(ast.unparse(other)):
+                    return True
+    return False
 
 
 def _is_named(context: Context, wrong: Wrong, bound: Bound, scope: Scope) -> bool:
@@ -253,9 +299,24 @@ def _turned(context: Context, node: ast.expr, scope: Scope) -> bool:
     first = terms(written(context, node, scope))[0]
     return (
         first.number < 0
+        or _turned_before(context, node, scope)
         or first.number == 2
         or any(terms(written(context, one.node, scope))[0].number < 0 for one in first.factors)
     )
+
+
+def _turned_before(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether a variable gets a minus in any of the lines that set it: ``dist = -jnp.squeeze(dist)``."""
+    if not isinstance(node, ast.Name):
+        return False
+    for one in context.bodies.nodes(scope):
+        if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Mult) and last_word(one.target) == node.id:
+            if terms(one.value)[0].number < 0:
+                return True
+        if isinstance(one, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in one.targets):
+            if terms(one.value)[0].number < 0:
+                return True
+    return False
 
 
 def _called(node: ast.AST, above: Mapping[ast.AST, ast.AST], scope: Scope) -> str:

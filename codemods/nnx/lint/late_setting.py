@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import struct
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -122,7 +123,7 @@ def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 f"`{option}` is set behind the import in line {statement.lineno}, which makes arrays of 32 bits "
-                f"(line {made.node.lineno} of {made.scope.module.name})",
+                f"({made.scope.module.source.file_name}:{made.node.lineno})",
                 "set it right behind the import of JAX, before the modules of the project are imported",
                 related=[(statement, "imported here")],
             )
@@ -149,8 +150,39 @@ def _brought(context: Context, event: CallEvent) -> tuple[ast.stmt, CallEvent] |
 
 
 def _kept_at_import(context: Context, event: CallEvent) -> bool:
-    """Say whether a module that is imported makes an array of floats in any case."""
-    return not context.bodies.paths(event.scope).get(event.node, ()) and _starts(context, event, floats=True)
+    """Say whether a module that is imported makes an array of floats in any case, with numbers that 32 bits round:
+    others are the same when they meet arrays of 64 bits, which they are promoted to."""
+    return (
+        not _exact(event.node)
+        and not context.bodies.paths(event.scope).get(event.node, ())
+        and _starts(context, event, floats=True)
+    )
+
+
+def _exact(call: ast.Call) -> bool:
+    """Say whether all numbers of an array are written out, and are the same in 32 bits: 0, -1, 0.5 or 96."""
+    word = last_word(call.func)
+    if word in {"zeros", "ones", "eye"}:
+        return True
+    place = {"array": 0, "asarray": 0, "full": 1}.get(word)
+    given = call.args[place] if place is not None and place < len(call.args) else None
+    if given is None:
+        return False
+    for node in ast.walk(given):
+        if isinstance(node, ast.Constant):
+            if not isinstance(node.value, int | float) or not _in_single(node.value):
+                return False
+        elif not isinstance(node, ast.List | ast.Tuple | ast.UnaryOp | ast.USub | ast.UAdd | ast.Load):
+            return False
+    return True
+
+
+def _in_single(number: float) -> bool:
+    """Say whether a number is the same in 32 bits."""
+    try:
+        return bool(struct.unpack("f", struct.pack("f", number))[0] == number)
+    except OverflowError:
+        return False
 
 
 def _reached(context: Context, module: ModuleFacts, statement: ast.Import | ast.ImportFrom) -> Iterator[ModuleFacts]:

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.captured_streams import handed_streams
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.modes import flags_named, mode_set
+from codemods.nnx.lint.modes import flags_named, mode_set, modes_spoken
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import by_reference, foreign, resolved
@@ -54,6 +54,7 @@ _DEEP = 3  # methods that call methods
 SETTING = frozenset({"set_value", "copy_from", "update_from_state"})
 _OFF = frozenset({"deterministic", "use_running_average"})  # nothing changes where a call says so
 _UPDATED = ({Kind.OPTIMIZER}, {Kind.METRIC})
+Place = tuple[ast.AST, Scope]  # a call, and where it stands
 _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "update", "flax.nnx.MultiMetric": "update"}
 
 
@@ -68,7 +69,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 told.add(root.node)
                 yield one
     for event, name in foreign(context, *sorted({last(name) for name in _TRANSFORMS})):
-        if name in _TRANSFORMS and not event.value.starred:
+        if name in _TRANSFORMS and not event.value.starred and event.node not in told:
             yield from _layers(context, event, name)
     for root in _gradients(context):
         held = _updated(context, root.function.scope)
@@ -159,7 +160,7 @@ def _updated(context: Context, scope: Scope) -> str | None:
         draws = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and func.attr not in _OF_RNGS)
         if draws and context.kinds.only(made) is Kind.RNGS:
             return base.id
-        if func is base and not any(word in scope.module.source.data for word in _MODES):
+        if func is base and not modes_spoken(context, _MODES, node, scope, alone=True):
             told = isinstance(node, ast.Call) and bool(node.keywords)
             if _drawing(context, made, scope, node, scope) and (told or not _off_by_default(context, made)):
                 return base.id
@@ -239,6 +240,8 @@ def _changed(
                 return stored
         if not isinstance(node, ast.Call) or any(constant(k.value) is True and k.arg in _OFF for k in node.keywords):
             continue
+        if _given_streams(context, node, scope, own):
+            continue
         func = node.func
         method = ""
         if isinstance(func, ast.Attribute):
@@ -267,7 +270,7 @@ def _changed(
             inner = _changed(context, made.value.facts.scope, place, around, None, depth + 1)
             if inner:
                 return inner
-        if _always(context, node, scope) and method_changes(context, made, method or "__call__"):
+        if _always(context, node, scope) and method_changes(context, made, method or "__call__", (place, around)):
             return func.id
         if not method and _drawing(context, made, scope, place, around):
             if node.keywords or not _off_by_default(context, made):
@@ -276,6 +279,16 @@ def _changed(
         if callee and (_CHANGING.get(callee) == method or callee == "flax.nnx.Rngs"):
             return func.id
     return None
+
+
+def _given_streams(context: Context, node: ast.Call, scope: Scope, own: Param | None) -> bool:
+    """Say whether a dropout is called with streams that are not captured: nothing of its own changes."""
+    given = next((word.value for word in node.keywords if word.arg == "rngs"), None)
+    root = root_of(given) if given is not None else None
+    if not isinstance(root, ast.Name) or _captured(scope, root, own):
+        return False
+    made = resolved(context, node.func, scope)
+    return made is not None and context.flow.calls.callee_name(made) == "flax.nnx.Dropout"
 
 
 def _streams(context: Context, node: ast.Call, scope: Scope, own: Param | None) -> str | None:
@@ -332,23 +345,24 @@ def _always(context: Context, node: ast.AST, scope: Scope) -> bool:
     )
 
 
-def method_changes(context: Context, made: Bound, name: str) -> bool:
+def method_changes(context: Context, made: Bound, name: str, at: Place | None = None) -> bool:
     """Say whether a method of a module of the project changes its Variables or draws from its streams, always.
 
     Args:
         context: the analysis.
         made: the module; of an argument it is asked whatever the callers give.
         name: the method's name.
+        at: where it is called, and the scope of that, if the mode there is asked for.
     """
     param = made.value
     if isinstance(param, Param) and param is param.function.self_param and param.function.owner is not None:
-        return _own_method_changes(context, param.function.owner, name)
+        return _own_method_changes(context, param.function.owner, name, at)
     found: dict[Bound, None] = {}
     seen: set[Bound] = set()
     pending = [made]
     for _ in range(_SEVERAL):
         if not pending:
-            return bool(found) and all(_of_instance(context, one, name, 0) for one in found)
+            return bool(found) and all(_of_instance(context, one, name, 0, at) for one in found)
         value = (one := pending.pop()).value
         if one in seen:
             continue
@@ -366,13 +380,13 @@ def method_changes(context: Context, made: Bound, name: str) -> bool:
     return False
 
 
-def _own_method_changes(context: Context, cls: ClassFacts, name: str) -> bool:
+def _own_method_changes(context: Context, cls: ClassFacts, name: str, at: Place | None) -> bool:
     """Say whether a method does so that another method of the same object calls, and that no class overrides."""
     classes = context.flow.classes
     method = classes.method(cls, name)
     return (
         method is not None
-        and _effect(context, cls, method, 0)
+        and _effect(context, cls, method, 0, at)
         and all(
             classes.method(other, name) is method
             for module in context.project.modules
@@ -385,15 +399,15 @@ def _own_method_changes(context: Context, cls: ClassFacts, name: str) -> bool:
 _SEVERAL = 30  # sources of one object
 
 
-def _of_instance(context: Context, made: Bound, name: str, depth: int) -> bool:
+def _of_instance(context: Context, made: Bound, name: str, depth: int, at: Place | None) -> bool:
     cls = context.flow.classes.class_of(made) if isinstance(made.value, Call) else None
     if cls is None or depth > _DEEP:
         return False
     method = context.flow.classes.method(cls, name)
-    return method is not None and _effect(context, cls, method, depth)
+    return method is not None and _effect(context, cls, method, depth, at)
 
 
-def _effect(context: Context, cls: ClassFacts, method: FunctionFacts, depth: int) -> bool:
+def _effect(context: Context, cls: ClassFacts, method: FunctionFacts, depth: int, at: Place | None) -> bool:
     """Say whether a method of an object of a class gives a Variable of it a new value, or draws from a stream."""
     scope, values = method.scope, method.scope.module.values
     if method.binding != "instance" or method.generator or method.self_param is None:
@@ -416,11 +430,11 @@ def _effect(context: Context, cls: ClassFacts, method: FunctionFacts, depth: int
             if made is not None and _stream(context, made):
                 return True
             inner = context.flow.classes.method(cls, func.attr) if depth < _DEEP else None
-            if inner is not None and _effect(context, cls, inner, depth + 1):
+            if inner is not None and _effect(context, cls, inner, depth + 1, at):
                 return True
-            if made is not None and _of_instance(context, made, "__call__", depth + 1):
+            if made is not None and _of_instance(context, made, "__call__", depth + 1, at):
                 return True
-            if made is not None and _given(context, made) and (node.keywords or not _off_by_default(context, made)):
+            if made is not None and _given(context, made, at) and (node.keywords or not _off_by_default(context, made)):
                 return True
         elif base is not None:
             kinds = context.kinds.of(context.flow.here(base, scope))
@@ -468,20 +482,20 @@ def _layer(
         holder = context.flow.resolve(context.flow.here(held, scope))
         if not draws(context, made, keeping=True) or mode_set(context, holder, place, around):
             return None
-    elif not _given(context, made) or not _always(context, node, scope):
+    elif not _given(context, made, (place, around)) or not _always(context, node, scope):
         return None
     return ast.unparse(func) if node.keywords or not _off_by_default(context, made) else None
 
 
-def _given(context: Context, made: Bound) -> bool:
-    """Say whether a layer changes its state whatever the makers of its holder give, and nothing sets modes."""
+def _given(context: Context, made: Bound, at: Place | None) -> bool:
+    """Say whether a layer changes its state whatever the makers of its holder give, and nothing sets other modes."""
     if not isinstance(made.value, Attr | Param | Call):
         return False
     given = context.sources.originals(made)
     return (
         bool(given)
         and all(isinstance(one.value, Call) and draws(context, one, keeping=True) for one in given)
-        and not any(word in module.source.data for module in context.project.modules for word in _MODES)
+        and not modes_spoken(context, _MODES, *(at or (None, None)))
     )
 
 

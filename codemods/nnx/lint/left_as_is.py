@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 
 _OF_SHAPE = frozenset({"shape", "ndim", "size", "dtype"})
@@ -25,7 +26,7 @@ def left_as_is(context: Context, function: FunctionFacts, name: str, scope: Scop
         scope: the body that changes it.
         change: the statement that does.
     """
-    if _keeps_shape(change, name):
+    if _keeps_shape(change, name) or _made_elsewhere(change, name):
         return _only_shape(context, function, name)
     changed = _changed(context, scope, change, name, 0)
     return bool(changed) and _only_others(context, function, name, changed)
@@ -58,6 +59,13 @@ def _keeps_shape(change: ast.AST, name: str) -> bool:
     where = value.func.value if isinstance(value.func, ast.Attribute) else None
     at = where.value if isinstance(where, ast.Subscript) else None
     return isinstance(at, ast.Attribute) and at.attr == "at" and isinstance(at.value, ast.Name) and at.value.id == name
+
+
+def _made_elsewhere(change: ast.AST, name: str) -> bool:
+    """Say whether a function of the program gives an array or a list of arrays anew, not out of the one before, whose
+    sizes are those of the data as a rule."""
+    made = change.value if isinstance(change, ast.Assign) else None
+    return isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and name not in names_in(made)
 
 
 def _changed(context: Context, scope: Scope, change: ast.AST, name: str, depth: int) -> frozenset[str]:

@@ -81,9 +81,21 @@ def bodies(context: Context) -> Iterator[Body]:
 
 
 def foreign_layer(context: Context, given: Value, event: CallEvent) -> bool:
-    """Say whether a decorator or wrapper of unknown effect lies between the loop and the function."""
+    """Say whether a decorator or wrapper of unknown effect lies between the loop and the function.
+
+    So does ``functools.partial`` with arguments that it unpacks, which may bind anything.
+    """
     found = context.flow.resolve(context.flow.here(given, event.scope))
     if not isinstance(found.value, Call):
         return False
+    if _unpacks(found.value):
+        return True
     name = context.flow.calls.wrapper_name(found, found.value)
     return name in _CHANGING or not name.startswith(("jax.", "flax.nnx.", "functools."))
+
+
+def _unpacks(call: Call) -> bool:
+    """Say whether a wrapper, or one inside of it, is given arguments out of a list or dict."""
+    if call.starred or any(name is None for name, _ in call.keywords):
+        return True
+    return any(isinstance(one, Call) and _unpacks(one) for one in call.args[:1])

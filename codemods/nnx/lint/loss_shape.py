@@ -60,7 +60,9 @@ def _check(context: Context) -> Iterator[Finding]:
                     returned = returned.items[0]
                 if not isinstance(returned, Call | Unknown):
                     continue
-                if _elementwise(context, returned, function, outputs) or _several(context, returned, function):
+                if _elementwise(context, returned, function, outputs) or (
+                    _several(context, returned, function) and not _of_coordinates(function, first, returned.node)
+                ):
                     yield finding(
                         RULE.code,
                         function.scope,
@@ -148,6 +150,30 @@ def _several(context: Context, value: Call | Unknown, function: FunctionFacts) -
         if least_axes(context, node, made.frame.function.scope, {}) > 0:
             return True
     return bool(Arrays(context, {}).of(value, function.scope).axes)
+
+
+def _of_coordinates(function: FunctionFacts, first: int, returned: ast.AST) -> bool:
+    """Say whether a loss takes the vector that it is differentiated with respect to only apart into its coordinates,
+    ``(x[0] - a) ** 2 + (x[1] - b) ** 2``: elsewhere it may be called with two whole grids.
+
+    Args:
+        function: the loss.
+        first: the place of the parameter with respect to which it is differentiated.
+        returned: what it returns.
+    """
+    names = list(function.params)[first : first + 1]
+    parts = [n for n in ast.walk(function.node) if isinstance(n, ast.Subscript) and type(constant(n.slice)) is int]
+    taken = {part.value for part in parts if isinstance(part.value, ast.Name) and part.value.id in names}
+    reads = {
+        n for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in names
+    }
+    read_apart = any(
+        isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Tuple | ast.List) and n.value in reads
+        for n in ast.walk(function.node)
+    )
+    if read_apart and len(reads) == 1:
+        return True  # x, y = p
+    return bool(reads) and reads == taken and any(n in taken for n in ast.walk(returned))
 
 
 def _difference(node: ast.expr, function: FunctionFacts, models: set[str]) -> bool:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.formula import operand
 from codemods.nnx.lint.many_to_one import may_repeat
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, written
+from codemods.nnx.lint.repeated_index import lost_updates
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import elements, first_element, last_word
 from codemods.nnx.values import Attr, Call, Changed, Const, Item, Param, Unknown, Value
@@ -35,6 +36,8 @@ _End = tuple[str, object]
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("set"):
         if event.scope.module not in context.asked or len(event.value.args) != 1 or in_test(event.scope):
+            continue
+        if event in context.shared(lost_updates):  # which NNX744 speaks of
             continue
         if _shares(context, event):
             yield _found(event)

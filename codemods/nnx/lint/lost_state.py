@@ -19,6 +19,7 @@ from codemods.nnx.lint.dropped_state import (
     unwritten_states,
 )
 from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
+from codemods.nnx.lint.modes import trains_at
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.pure_states import may_be_pure
 from codemods.nnx.lint.syntax import taken_apart
@@ -306,11 +307,15 @@ def _sets_modes(context: Context, event: CallEvent) -> bool:
     text = event.scope.module.source.data
     if any(word in text for word in _MODES if word != b".eval("):
         return True
-    return b".eval(" in text and not all(
-        other.scope.module is not event.scope.module
-        or (other.scope is not event.scope and _merged_here(context, other))
-        or _split_before(context, event, other)
-        for other in context.bodies.named("eval")
+    return (
+        b".eval(" in text
+        and not trains_at(context, event.node, event.scope)
+        and not all(
+            other.scope.module is not event.scope.module
+            or (other.scope is not event.scope and _merged_here(context, other))
+            or _split_before(context, event, other)
+            for other in context.bodies.named("eval")
+        )
     )
 
 

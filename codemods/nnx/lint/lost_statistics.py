@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.lost_averages import lost_averages
 from codemods.nnx.lint.places import foreign, in_test, target_of
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import function_of
@@ -19,6 +20,14 @@ _STEPS = frozenset({"apply_gradients", "apply_updates"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for scope, node in lost_averages(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "the new running averages are left out here, and kept nowhere: evaluation gets those of the beginning",
+            "give them back beside the parameters, and take them into the next step",
+        )
     for module in context.project.modules:
         if b"batch_stats" not in module.source.data or b"mutable" not in module.source.data:
             continue
@@ -145,11 +154,12 @@ def _steps(function: FunctionFacts) -> bool:
 RULE = lint_rule(
     "NNX785",
     "lost-statistics",
-    "a training step of Linen in which the new batch_stats are returned and then left out",
+    "a training step in which the new batch_stats, or running averages written by hand, are left out",
     why="""\
 With `mutable=["batch_stats"]` a model of Linen gives its new running statistics beside its output; it keeps nothing
 itself. A step that does not put them into its state trains on, since the batch's own statistics are used there, and
-evaluates with those of the beginning.
+evaluates with those of the beginning. So it is with a function that returns `0.9 * state["mean"] + 0.1 * x.mean(0)`
+beside its result, where nothing in the project takes that.
 """,
     source="Flax guide to batch normalization; measured: another loss in evaluation, without an error",
     check=_check,

@@ -382,15 +382,16 @@ def _transforms(context: Context, event: CallEvent, callee: Attr) -> bool:
 def _read(event: CallEvent, name: str) -> bool:
     """Say whether a variable is read in the function that a call stands in, in a loop also before the call."""
     assert event.scope.function is not None
-    end = event.statement.end_lineno or event.statement.lineno
-    first = min((loop.lineno for loop in event.loops if isinstance(loop, ast.For | ast.While)), default=end + 1)
+    statement = event.statement
+    end = statement.end_lineno or statement.lineno, statement.end_col_offset or 0  # two may stand in one line
+    first = min(((loop.lineno, 0) for loop in event.loops if isinstance(loop, ast.For | ast.While)), default=end)
     arguments = set(ast.walk(event.node)) if not event.loops else set()
     return name in event.scope.globals or any(
         isinstance(n, ast.Name)
         and n.id == name
         and isinstance(n.ctx, ast.Load)
         and n not in arguments
-        and n.lineno >= min(first, end + 1)
+        and (n.lineno, n.col_offset) >= min(first, end)
         for n in ast.walk(event.scope.function.node)
     )
 

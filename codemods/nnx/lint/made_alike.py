@@ -10,7 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Class, Function
+from codemods.nnx.values import Call, Class, Function, ModuleRef, Ref
 
 _MAKING = pattern(r"_*(make|create|build|construct)(_\w+)?")
 _DRAWING = pattern(r"(^|_)(key|rng|rngs|seed|random|noise|sample|step|epoch|iter\w*|batch|data\w*)(_|$)", re.IGNORECASE)
@@ -32,7 +32,7 @@ def made_alike(context: Context, scope: Scope, node: ast.Assign) -> bool:
         if isinstance(block, ast.For | ast.While) and arm == "body"
     ]
     calls = [n for n in ast.walk(node.value) if isinstance(n, ast.Call)]
-    made = [n for n in calls if _MAKING.fullmatch(last_word(n.func))]
+    made = [n for n in calls if _MAKING.fullmatch(last_word(n.func)) or _of_class(context, n, scope)]
     if (
         not loops
         or len(made) != 1
@@ -47,7 +47,11 @@ def made_alike(context: Context, scope: Scope, node: ast.Assign) -> bool:
         isinstance(n, ast.Name | ast.Attribute | ast.Constant | ast.expr_context) for p in parts for n in ast.walk(p)
     ):
         return False
-    names = set(names_in(node.value))
+    values = scope.module.values
+    modules = {
+        n.id for n in ast.walk(node.value) if isinstance(n, ast.Name) and isinstance(values.get(n), ModuleRef | Ref)
+    }
+    names = set(names_in(node.value)) - modules
     if any(_DRAWING.search(name) for name in names):
         return False
     for loop in loops:
@@ -61,6 +65,14 @@ def made_alike(context: Context, scope: Scope, node: ast.Assign) -> bool:
                 if isinstance(one.func.value, ast.Name) and one.func.value.id in names:
                     return False  # a method may change what it is made of
     return True
+
+
+def _of_class(context: Context, call: ast.Call, scope: Scope) -> bool:
+    """Say whether a call makes an object of a class of the project, as ``Optimizer(steps=steps)``."""
+    value = scope.module.values.get(call)
+    if not isinstance(value, Call) or value.starred or not (call.args or call.keywords):
+        return False
+    return isinstance(context.flow.resolve(context.flow.here(value.callee, scope)).value, Class)
 
 
 def of_literals(context: Context, node: ast.stmt, scope: Scope) -> bool:

@@ -16,7 +16,7 @@ from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import entry_word, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call
+from codemods.nnx.values import Attr, Call, Param
 
 _NOISE = pattern(r"(^|_)(noise|noises|eps|epsilon)(_|\d|$)")
 _ALPHA = pattern(r"alpha|(^|_)a_?bar|(^|_)ab(_|$)")
@@ -27,6 +27,16 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, node in each(context, ast.BinOp):
         if not isinstance(node.op, ast.Add) or not _may_be_noisy(scope):
             continue
+        whole = node if b"cumprod" in scope.module.source.data and _rootless(context, node, scope) else None
+        if whole is not None and not in_test(scope):
+            yield finding(
+                RULE.code,
+                scope,
+                whole,
+                "the signal and the noise are scaled by their shares of the variance, not by the roots: it is not kept",
+                "scale them by the roots: jnp.sqrt(alpha_bar) * x + jnp.sqrt(1 - alpha_bar) * noise",
+            )
+            continue
         sides = [operands(written(context, side, scope), ast.Mult) for side in (node.left, node.right)]
         if len(sides[0]) < 2 or len(sides[1]) < 2 or in_test(scope):
             continue
@@ -36,6 +46,48 @@ def _check(context: Context) -> Iterator[Finding]:
                 share, message, help = found
                 yield finding(RULE.code, scope, share, message, help)
                 break
+
+
+_BAR = pattern(r"^(alphas?_?(bar|hat|cumprod|prod)|(bar|hat|cumprod)_?alphas?|a_?bar)s?(_t)?$")
+# of classes, which are exchanged for others with some probability
+_OF_CLASSES = pattern(rb"d3pm|multinomial|absorb|categorical")
+
+
+def _rootless(context: Context, node: ast.BinOp, scope: Scope) -> bool:
+    """Say whether a sum is ``a * x + (1 - a) * noise`` ``a`` being a running product, as of diffusion."""
+    sides = [operands(written(context, side, scope), ast.Mult) for side in (node.left, node.right)]
+    if not all(len(side) == 2 for side in sides) or scope.module.source.matches(_OF_CLASSES):
+        return False
+    for signal, noise in (sides, sides[::-1]):
+        for factor in signal:
+            if not _running_product(context, factor, scope):
+                continue
+            part = at(context, factor, scope)
+            for other, drawn in (noise, noise[::-1]):
+                if _noise(context, drawn, scope) and _minus(context, at(context, other, scope), part):
+                    return True
+    return False
+
+
+def _running_product(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether a factor is an entry of what ``cumprod`` gave, or is called so."""
+    found = bare(context, at(context, node, scope))
+    if found is not None and isinstance(found.value, Call) and found.value.args:
+        if context.flow.calls.callee_name(found) == "jax.numpy.take":
+            found = bare(context, context.flow.with_value(found, found.value.args[0]))
+    if found is not None and isinstance(found.value, Call):
+        return last(context.flow.calls.callee_name(found)) == "cumprod"
+    named = any(_BAR.search(name.lower()) for name in (entry_word(node), last_word(node)))
+    return named and (found is None or isinstance(found.value, Param | Attr))
+
+
+def _minus(context: Context, whole: Bound, part: Bound) -> bool:
+    """Say whether a number is one minus another."""
+    found = bare(context, whole)
+    minus = binary(found, ast.Sub) if found is not None else None
+    if found is None or minus is None or not is_number(context, operand(context, found, minus.left), 1):
+        return False
+    return _same(context, operand(context, found, minus.right), part)
 
 
 def _unlike(
@@ -70,7 +122,9 @@ def _of_alphas(node: ast.expr) -> bool:
 
 def _may_be_noisy(scope: Scope) -> bool:
     data = scope.module.source.data
-    return (b"noise" in data or b"eps" in data or b"random" in data) and (b"sqrt" in data or b"0.5" in data)
+    return (b"noise" in data or b"eps" in data or b"random" in data) and any(
+        word in data for word in (b"sqrt", b"0.5", b"cumprod")
+    )
 
 
 def _share(context: Context, signal: list[ast.expr], noise: list[ast.expr], scope: Scope) -> ast.expr | None:
@@ -124,13 +178,7 @@ def _rooted(context: Context, bound: Bound) -> Bound | None:
 
 def _rest(context: Context, one: Bound, other: Bound) -> bool:
     """Say whether one of two numbers is one minus the other."""
-    for whole, part in ((one, other), (other, one)):
-        found = bare(context, whole)
-        minus = binary(found, ast.Sub) if found is not None else None
-        if found is not None and minus is not None and is_number(context, operand(context, found, minus.left), 1):
-            if _same(context, operand(context, found, minus.right), part):
-                return True
-    return False
+    return _minus(context, one, other) or _minus(context, other, one)
 
 
 def _same(context: Context, one: Bound, other: Bound) -> bool:
@@ -150,7 +198,7 @@ def _noise(context: Context, node: ast.expr, scope: Scope) -> bool:
 RULE = lint_rule(
     "NNX790",
     "noise-share",
-    "noise or a signal scaled by its share of the variance, beside the other scaled by the root of its share",
+    "noise or a signal scaled by its share of the variance, and not by the root of its share",
     why="""\
 The forward process of a diffusion model keeps the variance: `sqrt(a) * x + sqrt(1 - a) * noise`. With `(1 - a) * noise`
 there is too little noise in between, and with `a * x` too little of the signal, so that the model learns other steps

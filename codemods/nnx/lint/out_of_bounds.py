@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.beyond_table import beyond_tables
 from codemods.nnx.lint.clamped_block import clamped_blocks
+from codemods.nnx.lint.clamped_neighbours import clamped_neighbours
 from codemods.nnx.lint.clamped_window import clamped_windows
 from codemods.nnx.lint.counted import past_in_rounds
 from codemods.nnx.lint.define import lint_rule
@@ -37,9 +38,21 @@ def _check(context: Context) -> Iterator[Finding]:
             "fill up with the length of the array, which is out of bounds",
         )
     yield from _blocks(context)
+    told: set[ast.AST] = set()
+    for scope, node, before in clamped_neighbours(context):
+        told.add(node)
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"at the end this reads the last element again, while `{scope.module.source.text(before)}` wraps round at "
+            "the beginning",
+            "wrap round at both ends: (index + 1) % n, or jnp.roll",
+            related=[(before, "the other neighbour")],
+        )
     yield from _tables(context)
     for scope, node in each(context, ast.Subscript):
-        if not in_test(scope):
+        if node not in told and not in_test(scope):
             yield from _indexed(context, node, scope)
 
 

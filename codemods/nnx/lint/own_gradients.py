@@ -36,6 +36,8 @@ def own_gradients(context: Context) -> Iterator[tuple[Root, ast.Name]]:
         if option(root, "axis_name", 1) is None:
             continue
         used = _used(context, root.function.scope)
+        if _given_back(context, root.function.scope, used):
+            continue
         asked = _asked(context, root) if used else set()
         shared = bool(asked) or _of_one_batch(context, root)
         if used and shared and not _following(context, root.function.scope, used) & asked:
@@ -72,6 +74,18 @@ def _used(context: Context, scope: Scope) -> list[ast.Name]:
         if isinstance(one, ast.Name) and one in values and gradient(flow, flow.here(values[one], scope)) is not None
         if not _beside(context, scope, values[one])
     ]
+
+
+def _given_back(context: Context, scope: Scope, used: list[ast.Name]) -> bool:
+    """Say whether a function returns the gradients themselves: whoever steps with them may reduce them first."""
+    names = {one.id for one in used}
+    for node in context.bodies.nodes(scope):
+        if isinstance(node, ast.Return) and node.value is not None:
+            parts = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else [node.value]
+            parts += node.value.values if isinstance(node.value, ast.Dict) else []
+            if any(isinstance(part, ast.Name) and part.id in names for part in parts):
+                return True
+    return False
 
 
 def _beside(context: Context, scope: Scope, value: Value) -> bool:

@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.overlapping import overlapping
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.lint.trained_teacher import trained_teachers
@@ -44,9 +45,22 @@ def _check(context: Context) -> Iterator[Finding]:
     ]
     if len(made) < 2:
         return
+    told = set()
+    for event, other in overlapping(context):
+        if event in told:
+            continue
+        told.add(event)
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "this takes all Variables of another optimizer too, and both are updated in one step: these move twice",
+            "leave them out here: nnx.All(nnx.Param, nnx.Not(...)), with the filter of the other",
+            related=[(other.node, "which trains them as well")],
+        )
     for event in made:
         chosen = event.value.argument(2, "wrt")
-        if event.scope.module not in context.asked or in_test(event.scope) or chosen is None:
+        if event.scope.module not in context.asked or in_test(event.scope) or chosen is None or event in told:
             continue
         if _followed(context, chosen, event).value != PARAM:
             continue
@@ -195,7 +209,8 @@ The actor's loss goes through the critic, so that the critic has gradients of it
 takes them all: the critic learns to praise the actor, and what its own optimizer does is undone. A filter by path,
 for the gradient and the optimizer, keeps them apart; so does an optimizer of `agent.actor`. In the same
 way a teacher or a reference model in one module with what learns from it is trained, if nothing stops its gradient:
-the loss falls as the teacher gives in.
+the loss falls as the teacher gives in. Where one step updates two optimizers with one gradient, what both filters take
+moves twice.
 """,
     source="measured on Flax 0.11.2 and 0.12.8: the critic changes with every update of the actor",
     check=_check,

@@ -399,14 +399,18 @@ _Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 # what gives whole numbers or truth values, or has no derivative but zero
 _WHOLE = frozenset({"len", "range", "argmax", "argmin", "argsort", "searchsorted", "digitize", "floor", "ceil", "round",
-                    "rint", "trunc", "isnan", "isfinite", "isinf", "logical_and", "logical_or",
-                    "logical_not"})  # fmt: skip
+                    "rint", "trunc", "isnan", "isfinite", "isinf", "logical_and", "logical_or", "logical_not",
+                    "logical_xor", "isclose", "allclose", "array_equal", "equal", "not_equal", "greater", "less",
+                    "greater_equal", "less_equal", "any", "all", "bool", "int", "isin", "count_nonzero", "nonzero",
+                    "flatnonzero", "argwhere", "sign"})  # fmt: skip
 
 
 def mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
     """Say whether an expression depends on some names, other than by their shapes."""
     if isinstance(node, ast.Attribute) and node.attr in {"shape", "ndim", "dtype", "size"}:
         return False
+    if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return False  # truth values, which have no derivative
     if isinstance(node, ast.Call):
         word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if word in _UNTOUCHED or word in _WHOLE:

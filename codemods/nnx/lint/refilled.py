@@ -17,12 +17,12 @@ from codemods.nnx.lint.keeping import kept_in, parts
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.object_calls import calls_on_objects, given_to_objects, methods_of_objects
 from codemods.nnx.lint.places import callers_of, foreign, in_test, passed, position, received
+from codemods.nnx.lint.refilled_by import filled_by_call, handed_out, queued_in, storage
 from codemods.nnx.lint.syntax import constant, innermost_loop, inside, keyword, root_of
-from codemods.nnx.values import Attr, Call, Changed, Const, Each, Item, Param, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Each, Item, Param, Ref, Unknown, Value
 
 _COPYING = frozenset({"copy", "may_alias", "dtype"})  # what may say that it is a copy
 _SHARING = frozenset({"jax.device_put", "jax.numpy.asarray"})
-_ALLOCATING = {"numpy.zeros": 1, "numpy.empty": 1, "numpy.ones": 1, "numpy.full": 2}  # with the position of the type
 # types that JAX takes as they are; what has 64 bits is converted, which copies
 _KEPT_TYPES = frozenset({"float32", "int32", "uint32", "float16", "bfloat16", "int16", "uint16", "int8", "uint8",
                          "bool", "bool_"})  # fmt: skip
@@ -131,19 +131,12 @@ def _allocated(context: Context, view: _View, scope: Scope) -> bool:
     """Say whether a buffer is made by NumPy, of a type that JAX takes as it is, and has axes left in its part."""
     sources = _made(context, view.value, scope)
     for source in sources:
-        call = source.value
-        if not isinstance(call, Call) or call.starred:
+        made = storage(context, source)
+        if made is None or made.kind is None or not _kept_type(context.flow.follow(made.at, made.kind).value):
             return False
-        name = context.flow.calls.callee_name(source)
-        kind = call.argument(_ALLOCATING[name], "dtype") if name in _ALLOCATING else None
-        if kind is None or not _kept_type(context.flow.follow(source, kind).value):
+        if made.axes <= view.parts:
             return False
-        shape = call.argument(0, "shape")
-        made = context.flow.follow(source, shape).value if shape is not None else None
-        axes = len(made.items) if isinstance(made, Sequence) else 1 if isinstance(made, Const) else 0
-        if axes <= view.parts:
-            return False
-        home = context.bodies.home(call.node)
+        home = context.bodies.home(made.made.node)
         if isinstance(view.value, Attr) and (home is None or home.function is None or home.function.name != "__init__"):
             return False
     return bool(sources)
@@ -162,7 +155,7 @@ def _kept_type(kind: Value) -> bool:
 
 def _kept(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.AST]]:
     """Yield the calls whose result a loop keeps: the call itself, or those of the function that returns it."""
-    loop = kept_in(context, event)
+    loop = kept_in(context, event) or queued_in(context, event)
     if loop is not None:
         yield event, loop
         return
@@ -227,7 +220,11 @@ def _appended(loop: ast.For) -> bool:
 def _refilled(context: Context, event: CallEvent, view: _View, at: CallEvent, loop: ast.AST) -> bool:
     """Say whether the rounds of a loop write into a buffer that was made before."""
     if at is event:
-        return _before(context, view.value, event.scope, loop) and _writes(context, at, view.node, loop)
+        return _before(context, view.value, event.scope, loop) and (
+            _writes(context, at, view.node, loop)
+            or filled_by_call(context, at.scope, view.node, loop)
+            or handed_out(context, view.value, at.scope, loop)
+        )
     if filled(event.scope, view.node):
         if isinstance(view.value, Param):
             given = passed(at, view.value)

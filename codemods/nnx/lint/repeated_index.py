@@ -26,6 +26,24 @@ _DEPTH = 8
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, method in context.shared(lost_updates).items():
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "an index that comes more than once is set more than once, each time from the old item: all but one update "
+            "are lost",
+            f"use .at[...].{method}(...), which takes every one of them",
+        )
+
+
+def lost_updates(context: Context) -> dict[CallEvent, str]:
+    """Return the calls of ``set`` that change items of which several may be the same, with the method to call instead.
+
+    Args:
+        context: the analysis.
+    """
+    found: dict[CallEvent, str] = {}
     for event in context.bodies.named("set"):
         if event.scope.module not in context.asked or len(event.value.args) != 1 or in_test(event.scope):
             continue
@@ -47,15 +65,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if operation == "*" and not _axes(context, other, event.scope):
             continue  # as much for every item, whichever is picked twice
-        method = _METHODS[operation]
-        yield finding(
-            RULE.code,
-            event.scope,
-            event.node,
-            "an index that comes more than once is set more than once, each time from the old item: all but one update "
-            "are lost",
-            f"use .at[...].{method}(...), which takes every one of them",
-        )
+        found[event] = _METHODS[operation]
+    return found
 
 
 def _place(event: CallEvent) -> tuple[Value, Value] | None:

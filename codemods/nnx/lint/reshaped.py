@@ -29,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
         found = sizes_given(event.value)
         if found is None:
             continue
-        whole, sizes = _input(context, event, found[0]), found[1]
+        whole, sizes = _measured(context, event, *found), found[1]
         axes = [_axis(event, size, whole) for size in sizes]
         moved = _moved(axes) or _split_off(event, sizes, axes, whole) or _merged(context, event, whole, sizes)
         moved = moved or _heads_first(event, sizes, axes, whole)
@@ -39,6 +39,40 @@ def _check(context: Context) -> Iterator[Finding]:
             moved = _split_off(event, sizes, axes, factor) or _heads_first(event, sizes, axes, factor)
         if moved and not _shifted(event):
             yield finding(RULE.code, event.scope, event.node, moved, "change the order of the axes by jnp.transpose")
+
+
+def _measured(context: Context, event: CallEvent, whole: Value, sizes: list[ast.expr]) -> Value:
+    """Return the array whose shape sizes are of: the one that is reshaped, or what it was converted or scaled from."""
+    first = given = _input(context, event, whole)
+    inner: Value | None = whole
+    while inner is not None and not any(_axis(event, size, given) is not None for size in sizes):
+        inner = _converted(context, event, inner)
+        given = _input(context, event, inner) if inner is not None else first
+    return given
+
+
+def _converted(context: Context, event: CallEvent, whole: Value) -> Value | None:
+    """Return what an array was converted or scaled from, with the axes that it has: ``jnp.asarray(x)``, ``x / 255``."""
+    if isinstance(whole, Unknown) and isinstance(whole.node, ast.BinOp):
+        sides = [whole.node.left, whole.node.right]
+        numbers = [isinstance(constant(one), int | float) for one in sides]
+        return event.scope.module.values.get(sides[numbers[0]]) if sum(numbers) == 1 else None
+    if not isinstance(whole, Call) or whole.starred:
+        return None
+    name = context.flow.calls.callee_name(context.flow.here(whole, event.scope))
+    if name in _CONVERSIONS:
+        return whole.args[0] if whole.args else None
+    if not name and isinstance(whole.callee, Attr) and whole.callee.name in _METHODS:
+        return whole.callee.base
+    return None
+
+
+_METHODS = frozenset({"astype", "copy", "numpy", "detach", "cpu", "contiguous", "clone"})
+_CONVERSIONS = frozenset(
+    f"{home}.{word}"
+    for home in ("jax.numpy", "numpy")
+    for word in ("array", "asarray", "ascontiguousarray", "copy", "float32")
+) | {"jax.device_put", "jax.device_get"}  # fmt: skip
 
 
 def _input(context: Context, event: CallEvent, whole: Value) -> Value:

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, in_test, taken
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Attr, Const
 
@@ -23,15 +23,11 @@ _FUNCTIONS = frozenset(
 def _check(context: Context) -> Iterator[Finding]:
     words = ("restore", "restore_checkpoint", "from_bytes", "from_state_dict", "msgpack_restore")
     for event in context.bodies.named(*words):
-        if in_test(event.scope) or not _restores(context, event) or context.bodies.guarded(event.node, event.scope):
-            continue
-        if _just_saved(context, event) or _no_model(context, event) or _in_place(event) or _looked_at(event):
-            continue
-        if _round_trip(context, event):
+        if not _meant(context, event):
             continue
         statement = event.statement
         if not event.used:
-            if not (event.scope.module.source.notebook and event.scope.function is None):
+            if thrown_away(context, event):
                 yield _found(event, "the restored state is thrown away: nothing of the model has changed")
         elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is event.node:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -48,6 +44,55 @@ def _check(context: Context) -> Iterator[Finding]:
                 yield from _template(context, event, targets[0].id)
         elif isinstance(statement, ast.Return) and statement.value is event.node:
             yield from _handed_out(context, event)
+
+
+def _meant(context: Context, event: CallEvent) -> bool:
+    """Say whether a call restores what a program wants to go on with."""
+    if in_test(event.scope) or not _restores(context, event) or context.bodies.guarded(event.node, event.scope):
+        return False
+    if _just_saved(context, event) or _no_model(context, event) or _in_place(event) or _looked_at(event):
+        return False
+    return not _round_trip(context, event) and not _reread(context, event)
+
+
+def _reread(context: Context, event: CallEvent) -> bool:
+    """Say whether a call reads the file that the block right before wrote: ``with open(path, "wb")``, and then
+    ``with open(path, "rb")``, which tries whether it can be read."""
+    path = context.bodies.paths(event.scope).get(event.node, ())
+    reading = next((b for b, _ in reversed(path) if isinstance(b, ast.With) and _opened(b, "r")), None)
+    if reading is None:
+        return False
+    block = context.bodies.block(reading, reading, event.scope)
+    for statement in reversed(block[: block.index(reading)] if block else []):
+        if isinstance(statement, ast.With):
+            return _opened(statement, "wxa") == _opened(reading, "r")
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Constant) and not (isinstance(call, ast.Call) and last_word(call.func) in _SAVED):
+            return False
+    return False
+
+
+def _opened(block: ast.With, modes: str) -> str:
+    """Return the text of the path that a block opens in one of some modes; empty if it opens nothing so."""
+    for item in block.items:
+        call = item.context_expr
+        if isinstance(call, ast.Call) and last_word(call.func) == "open" and call.args:
+            mode = constant(argument(call, 1, "mode"))
+            if isinstance(mode, str) and mode[:1] and mode[:1] in modes:
+                return ast.unparse(call.args[0])
+    return ""
+
+
+def thrown_away(context: Context, event: CallEvent) -> bool:
+    """Say whether a call restores a state that nobody takes, of which this rule tells.
+
+    Args:
+        context: the analysis.
+        event: the call.
+    """
+    if event.used or (event.scope.module.source.notebook and event.scope.function is None):
+        return False
+    return _meant(context, event)
 
 
 def _again(context: Context, event: CallEvent) -> bool:
@@ -221,7 +266,12 @@ def _tried_out(context: Context, caller: CallEvent, function: FunctionFacts) -> 
 
 
 def _found(event: CallEvent, message: str) -> Finding:
-    return finding(RULE.code, event.scope, event.node, message, "put it into the model: nnx.update(model, state)")
+    nnx = event.scope.module.source.mentions(b"nnx")
+    help = "put it into the model: nnx.update(model, state)" if nnx else "go on with what was restored"
+    return finding(RULE.code, event.scope, event.node, message if nnx else message.replace(*_LINEN), help)
+
+
+_LINEN = ("nothing of the model has changed", "what there was before is used")
 
 
 def _template(context: Context, event: CallEvent, name: str) -> Iterator[Finding]:

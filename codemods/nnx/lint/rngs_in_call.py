@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.key_purpose import only_initializes
 from codemods.nnx.lint.keys import binds
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
@@ -144,7 +145,7 @@ def _anew(context: Context, event: CallEvent) -> bool:
         return False
     if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
         return False
-    if _evaluates(context, function):
+    if _evaluates(context, function) or only_initializes(event.scope):
         return False  # whose numbers are to be the same each time
     if not all(_constant(context, event, v) for v in values):
         return False

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.lint.places import each, in_test, written
@@ -107,7 +108,8 @@ def _pairs(context: Context, modules: set[ModuleFacts]) -> Iterator[Finding]:
     for rows in (first, second):
         for scope, found in rows.items():
             for index, (node, bound) in enumerate(found):
-                if any(_crossed(bound, other) for _, other in found[:index]):
+                parts = [one for one, other in found[:index] if _crossed(bound, other)]
+                if any(_side_by_side(context, one, node, scope) for one in parts):
                     yield finding(
                         RULE.code,
                         scope,
@@ -121,6 +123,19 @@ def _crossed(one: Bound, other: Bound) -> bool:
     """Say whether one of two parts has the other's first as its second."""
     same = all(one[name][0] == other[name][0] for name in "CS")
     return same and one["X"][0] == other["Y"][0] and one["Y"][0] == other["X"][0]
+
+
+def _side_by_side(context: Context, one: ast.BinOp, other: ast.BinOp, scope: Scope) -> bool:
+    """Say whether two expressions are the parts of one pair: of one tuple or list, or of two statements in a row that
+    do no more than to name them, not two sums that stand by themselves."""
+    above = around(context, scope)
+    first, second = above.get(one), above.get(other)
+    if first is not None and first is second:
+        return True
+    if not isinstance(first, ast.Assign | ast.AnnAssign) or not isinstance(second, ast.Assign | ast.AnnAssign):
+        return False
+    block = context.bodies.block(one, first, scope)
+    return second in block and abs(block.index(first) - block.index(second)) == 1
 
 
 def _same(one: Bound, other: Bound) -> bool:

@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.average_begun import average_begun
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.kept_precision import Kept, Place
 from codemods.nnx.lint.learning_rates import greatest_rate
@@ -51,7 +52,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 "keep them in float32 and compute in half precision: dtype=jnp.bfloat16, param_dtype=jnp.float32",
             )
     for event, average, share in _averages(context, kept):
-        place = kept.half(average) or (event.scope, event.node)
+        made = kept.half(average) or (event.scope, event.node)
+        place = average_begun(context, average.value, event) if made[1] not in told else None
+        place = place or made
         if place[1] not in told and place[0].module in context.asked and not in_test(place[0]):
             told.add(place[1])
             yield _found(

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Sequence
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
-from codemods.nnx.lint.places import literal, written
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.lint.places import callers_of, in_test, literal, written
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Unknown
+from codemods.nnx.values import Call, Unknown, Value
 
 _FEW = 4  # rounds of a range
 _WRITTEN = 12  # entries that stand there
@@ -19,6 +19,7 @@ _COUNTED_ALIKE = frozenset({"enumerate", "tqdm", "track", "sorted", "reversed", 
 _WRAPPING = _COUNTED_ALIKE | {"zip", "trange"}
 _COUNTING = frozenset({"range", "trange", "arange"})
 _DEEP = 4  # how many sums and products within one another are worked out
+_CACHES = frozenset({"functools.lru_cache", "functools.cache", "lru_cache", "cache", "cached_property"})
 _VIEWS = frozenset({"items", "keys", "values"})
 # what there are a handful of: each needs code of its own, on another device, of another shape or along another axis
 _KINDS = pattern(
@@ -76,6 +77,32 @@ def _of_kinds(node: ast.expr) -> bool:
     return last_word(counted).lower() in {"ndim", "ndims", "dimensionality", "dim", "dims"} or (
         counted is not node and bool(_KINDS.search(last_word(counted).lower()))
     )
+
+
+def looped(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function is called, and in loops of many rounds only; one that keeps its results is not.
+
+    Args:
+        context: the analysis.
+        function: the function.
+    """
+    if cached(function):
+        return False
+    callers = [caller for caller in callers_of(context, function) if not in_test(caller.scope)]
+    return bool(callers) and all(
+        any(isinstance(loop, ast.For | ast.While) and not few(context, caller.scope, loop) for loop in caller.loops)
+        for caller in callers
+    )
+
+
+def cached(function: FunctionFacts) -> bool:
+    """Say whether a decorator keeps what a function gives, so that calls with equal arguments run it once."""
+    return any(_word(value) in _CACHES for value in function.decorators)
+
+
+def _word(decorator: Value) -> str:
+    value = decorator.callee if isinstance(decorator, Call) else decorator
+    return str(getattr(value, "name", ""))
 
 
 def rounds_at_most(context: Context, scope: Scope, loops: Sequence[ast.AST]) -> int | None:

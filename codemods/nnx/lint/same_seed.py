@@ -14,9 +14,11 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.augmented_alike import augmented_alike
+from codemods.nnx.lint.broadcast_streams import broadcast_streams
 from codemods.nnx.lint.cloned_members import cloned_members
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
+from codemods.nnx.lint.modes import file_speaks
 from codemods.nnx.lint.moved_alike import moved_alike
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
@@ -32,6 +34,7 @@ _KEYS = pattern(r"(rng_?)?key|seed|rng")
 #: What makes streams or a key of a number.
 SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
+_SCAN_HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.scan, with 0 for them in in_axes, or carry them"
 _KEY_HELP = "map over a key for each member: jax.random.split(key, n) as an argument, with 0 for it in in_axes"
 
 
@@ -53,6 +56,9 @@ def _check(context: Context) -> Iterator[Finding]:
             f"all members are copies of `{name}`, and learn from the same data: they stay equal",
             "make each of them with streams of its own: [Model(rngs) for _ in range(n)]",
         )
+    for root, axis, shared in broadcast_streams(context):
+        words = f"every round of the scan begins with `{shared}` as it was, so that all rounds draw the same numbers"
+        yield finding(RULE.code, root.scope, axis, words, _SCAN_HELP)
     yield from _copied_keys(context)
     yield from _twins(context)
     yield from _split_inside(context)
@@ -608,7 +614,7 @@ def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
     for param in unmapped:
         if _noise(context, param, function, {p.name for p in params} - {p.name for p in unmapped}):
             return param.name, "key"
-        if param in called and not any(word in root.scope.module.source.data for word in MODES):
+        if param in called and not file_speaks(context, MODES, root):
             sources = context.sources.originals(context.flow.here(param, function.scope))
             if any(_drops(context, source) for source in sources):
                 return param.name, "model"
@@ -774,10 +780,11 @@ def _drawn(context: Context, seed: Value, function: FunctionFacts) -> bool:
 RULE = lint_rule(
     "NNX836",
     "equal-members",
-    "an ensemble or batch by vmap whose members all use one seed",
+    "an ensemble or batch by vmap, or layers of nnx.scan, that all use one seed",
     why="""\
 A function under `vmap` runs once for all members. A seed that is made inside, or streams that are not mapped, are the
-same for all of them: an ensemble of equal models, the same noise for every example.
+same for all of them: an ensemble of equal models, the same noise for every example. `nnx.scan` likewise gives streams
+without an axis to every round as they were before the first, so that all layers of a stack drop the same units.
 """,
     source="flax issues 4153, 4195 and 4589, jax issue 7708; measured on Flax 0.10.7 and 0.12.8: equal weights",
     check=_check,

@@ -6,18 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.all_pairs import all_pairs
 from codemods.nnx.lint.arithmetic import squared
 from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, foreign
+from codemods.nnx.lint.places import each, foreign, position
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import argument, assignments, constant, new_axis
 from codemods.nnx.nodes import elements, last_word
-from codemods.nnx.values import Call, Unknown
+from codemods.nnx.values import Call, Param, Unknown
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -28,16 +28,15 @@ def _check(context: Context) -> Iterator[Finding]:
             differences[pairs.node] = pairs.points
         elif pairs.scope.function is not None:
             places.setdefault(pairs.scope.function, []).append((pairs.scope, pairs.node, pairs.points))
-    for event, name in foreign(context, "norm", "sqrt"):
-        if event.scope.function is not None and name in {"jax.numpy.linalg.norm", "jax.numpy.sqrt"} and event.node.args:
-            points = _points(event.node.args[0], event.scope, name.endswith("norm"), differences)
-            if points is not None:
-                places.setdefault(event.scope.function, []).append((event.scope, event.node, points))
-    for scope, node in each(context, ast.BinOp):
-        if scope.function is not None and isinstance(node.op, ast.Pow) and constant(node.right) in {0.5, -0.5}:
-            points = _points(node.left, scope, False, differences)
-            if points is not None:
-                places.setdefault(scope.function, []).append((scope, node, points))
+    for scope, root, under, norm in _roots(context):
+        function = scope.function
+        points = _points(under, scope, norm, differences)
+        if points is not None and function is not None:
+            places.setdefault(function, []).append((scope, root, points))
+        elif function is not None:
+            for caller, given in _with_itself(context, function, _two_sides(under, scope, norm)):
+                if caller.scope.function is not None:
+                    places.setdefault(caller.scope.function, []).append((caller.scope, caller.node, given))
     if not places:
         return
     seen: set[ast.AST] = set()
@@ -55,6 +54,46 @@ def _check(context: Context) -> Iterator[Finding]:
                     "gradient: it is NaN, also where it is multiplied by 0",
                     "make the square safe first: safe = jnp.where(square > 0, square, 1.0)",
                 )
+
+
+def _roots(context: Context) -> Iterator[tuple[Scope, ast.expr, ast.expr, bool]]:
+    """Yield the roots in functions, each with what is under it, and whether it is that of a norm, which squares."""
+    for event, name in foreign(context, "norm", "sqrt"):
+        if event.scope.function is not None and name in {"jax.numpy.linalg.norm", "jax.numpy.sqrt"} and event.node.args:
+            yield event.scope, event.node, event.node.args[0], name.endswith("norm")
+    for scope, node in each(context, ast.BinOp):
+        if scope.function is not None and isinstance(node.op, ast.Pow) and constant(node.right) in {0.5, -0.5}:
+            yield scope, node, node.left, False
+
+
+def _with_itself(
+    context: Context, function: FunctionFacts, sides: tuple[Param, Param] | None
+) -> Iterator[tuple[CallEvent, ast.expr]]:
+    """Yield the calls that give a function of two sets of points the same one twice, with what they give."""
+    for caller in context.flow.sites.callers(function) if sides is not None else ():
+        if caller.scope.module not in context.asked or caller.value.starred or caller.node.keywords:
+            continue
+        places = [position(side) for side in sides or ()]
+        if max(places) >= len(caller.node.args) or context.flow.calls.name(caller):
+            continue
+        one, two = (caller.node.args[place] for place in places)
+        same = caller.value.args[places[0]] == caller.value.args[places[1]] and ast.dump(one) == ast.dump(two)
+        if same and isinstance(one, ast.Name | ast.Attribute):
+            yield caller, one
+
+
+def _two_sides(under: ast.expr, scope: Scope, norm: bool) -> tuple[Param, Param] | None:
+    """Return the two parameters whose points are all taken from each other under a root, by their squares."""
+    difference = _written(under if norm else _squared(_written(under, scope)), scope)
+    if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
+        return None
+    one, two = (_spread(_operand(side, scope)) for side in (difference.left, difference.right))
+    if one is None or two is None or one[1] == two[1]:
+        return None
+    first, second = (scope.module.values.get(side[0]) for side in (one, two))
+    if not isinstance(first, Param) or not isinstance(second, Param) or first == second:
+        return None
+    return (first, second) if first.function is second.function is scope.function else None
 
 
 def _points(under: ast.expr, scope: Scope, norm: bool, differences: dict[ast.expr, ast.expr]) -> ast.expr | None:

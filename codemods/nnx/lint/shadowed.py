@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from codemods.nnx.context import Context
 from codemods.nnx.frames import Bound
-from codemods.nnx.values import Call, Class, Ref, Sequence
+from codemods.nnx.lint.path_filters import joined, path_word
+from codemods.nnx.values import Call, Class, Const, Ref, Sequence
 
 # the classes of Variables that derive from another one than nnx.Variable
 _BASES = {
@@ -38,6 +39,43 @@ def shadowed(context: Context, filters: list[Bound]) -> tuple[str, str] | None:
         for each in _types(context, one, 0, whole=True):
             taken |= {_name(each): None}
     return None
+
+
+def contained(context: Context, wide: Bound, narrow: Bound) -> bool:
+    """Say whether a filter certainly selects all that another one does, and is not the same.
+
+    Args:
+        context: the analysis.
+        wide: the filter that may select more.
+        narrow: the other.
+    """
+    wanted, given = _conditions(context, wide, 0), _conditions(context, narrow, 0)
+    if wanted is None or given is None or {*wanted} == {*given}:
+        return False
+    known = {each for one in given for each in ([one] if isinstance(one, str) else _with_bases(context, one))}
+    return all(one == "..." or (one if isinstance(one, str) else _name(one)) in known for one in wanted)
+
+
+def _conditions(context: Context, one: Bound, depth: int) -> list[str | Ref | Class] | None:
+    """Return the conditions that a filter asks for, all of them at once; None if one of them is not known."""
+    value = one.value
+    if value == Const(...):
+        return ["..."]
+    if isinstance(value, Class) or (isinstance(value, Ref) and value.name in {*_BASES, *_DIRECT, _ANY}):
+        return [value]
+    word = path_word(context, one)
+    if word is not None:
+        return [f"path {word}"]
+    how, parts = joined(context, one)
+    if how == "Not" and len(parts) == 1:
+        inner = _conditions(context, parts[0], depth + 1) if depth < _DEPTH else None
+        if inner is None or len(inner) != 1:
+            return None
+        return [f"not {inner[0] if isinstance(inner[0], str) else _name(inner[0])}"]
+    if how != "All" or depth > _DEPTH:
+        return None
+    found = [_conditions(context, part, depth + 1) for part in parts]
+    return None if None in found else [each for some in found for each in some or ()]
 
 
 def _types(context: Context, one: Bound, depth: int, *, whole: bool) -> dict[Ref | Class, None]:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.chosen_column import chosen_columns
 from codemods.nnx.lint.columns import Columns, may_be_column
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.kept_columns import targets_as_columns
 from codemods.nnx.lint.linen_outputs import ELEMENTWISE
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import each, foreign, in_test, position, written
@@ -143,7 +144,8 @@ def _other_axes(context: Context) -> Iterator[Finding]:
             continue
         axes = [Arrays(context, {}).of(one, event.scope).axes for one in event.value.args[:2]]
         one, two = event.node.args[:2]
-        if axes in ([2, 1], [1, 2]) or _product_against_vector(context, one, two, event.scope):
+        told = axes in ([2, 1], [1, 2]) or _product_against_vector(context, one, two, event.scope)
+        if told or targets_as_columns(context, one, two, event.scope):
             yield _found(event.scope, event.node)
     seen: set[ast.AST | None] = set()
     for event in context.bodies.named("mean", "sum", "square"):
@@ -154,7 +156,8 @@ def _other_axes(context: Context) -> Iterator[Finding]:
         if (name and not name.startswith("jax.numpy.")) or in_test(event.scope):
             continue
         seen.add(difference)
-        if _product_against_vector(context, difference.left, difference.right, event.scope):
+        sides = difference.left, difference.right
+        if _product_against_vector(context, *sides, event.scope) or targets_as_columns(context, *sides, event.scope):
             yield _found(event.scope, difference)
 
 

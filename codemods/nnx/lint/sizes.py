@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
+from itertools import islice, zip_longest
 
 from codemods.nnx.context import Context
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import batched, gathered
 from codemods.nnx.lint.syntax import constant
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
+
+
+class Called(int):
+    """A number with the name under which a shape has it: ``batch`` of ``(batch, dim, dim)``, also where both are 3."""
+
+    label = ""
+
 
 #: One size: a number, or the value that it is in an activation.
 Size = int | tuple[Value, object]
@@ -20,10 +30,10 @@ _SQUARE = frozenset({"jax.numpy.eye", "jax.numpy.identity", "numpy.eye", "numpy.
 # functions whose result has the sizes of their first argument
 _ALIKE = frozenset(
     [f"jax.numpy.{name}" for name in ("exp", "log", "sqrt", "tanh", "sin", "cos", "abs", "square", "asarray", "array",
-                                      "zeros_like", "ones_like", "negative", "copy", "tril", "triu")]
+                                      "zeros_like", "ones_like", "negative", "copy", "tril", "triu", "sort", "argsort")]
     + ["jax.numpy.linalg.cholesky", "jax.numpy.linalg.inv", "jax.scipy.linalg.cholesky", "jax.scipy.linalg.inv"]
 )  # fmt: skip
-_ELEMENTWISE = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow
+_ELEMENTWISE = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.Mod
 _DEPTH = 16
 
 
@@ -66,10 +76,10 @@ def _made(context: Context, source: Bound, depth: int) -> Sizes | None:
         return inner[:-2] + inner[-2:][::-1] if inner is not None and (value.name == "mT" or len(inner) == 2) else None
     if isinstance(value, Item) and followed(context, value):
         return _picked(sizes_of(context, context.flow.with_value(source, value.base), depth), value.index)
-    return _called(context, source, value, depth) if isinstance(value, Call) else None
+    return _made_by(context, source, value, depth) if isinstance(value, Call) else None
 
 
-def _called(context: Context, source: Bound, value: Call, depth: int) -> Sizes | None:
+def _made_by(context: Context, source: Bound, value: Call, depth: int) -> Sizes | None:
     name = context.flow.calls.callee_name(source)
     if value.starred:
         return None
@@ -80,8 +90,13 @@ def _called(context: Context, source: Bound, value: Call, depth: int) -> Sizes |
     if name == "jax.numpy.broadcast_to":
         return _shape(context, source, value.argument(1, "shape"), depth)
     if name in _SQUARE and len(value.args) == 1:
-        size = _size(context, source, value.args[0], depth)
+        (size,) = _each(context, source, value.args[:1], depth, value.node.args)
         return (size, size)
+    if name == "jax.numpy.arange" and len(value.args) == 1:
+        return _each(context, source, value.args, depth, value.node.args)
+    if name == "jax.nn.one_hot" and len(value.args) == 2 and value.keyword("axis") is None:
+        inner = _inner(context, source, value.args[0], depth)
+        return (*inner, *_each(context, source, value.args[1:], depth)) if inner is not None else None
     if name in _ALIKE and value.args and not isinstance(value.args[0], Sequence):
         return _inner(context, source, value.args[0], depth)
     if name in {"jax.numpy.array", "jax.numpy.asarray"} and value.args and isinstance(value.args[0], Sequence):
@@ -158,7 +173,7 @@ def _shape(context: Context, source: Bound, value: Value | None, depth: int) -> 
     if isinstance(found.value, Sequence):
         if any(isinstance(n, ast.Starred) for n in getattr(found.value.node, "elts", ())):
             return None
-        return _each(context, found, tuple(found.value.items), depth)
+        return _each(context, found, tuple(found.value.items), depth, getattr(found.value.node, "elts", ()))
     if isinstance(found.value, Attr) and found.value.name == "shape":
         return _inner(context, found, found.value.base, depth)
     if isinstance(found.value, Const) and isinstance(found.value.value, int):
@@ -166,8 +181,20 @@ def _shape(context: Context, source: Bound, value: Value | None, depth: int) -> 
     return None
 
 
-def _each(context: Context, source: Bound, values: tuple[Value, ...], depth: int) -> Sizes:
-    return tuple(_size(context, source, value, depth) for value in values)
+def _each(
+    context: Context, source: Bound, values: tuple[Value, ...], depth: int, written: Iterable[ast.expr] = ()
+) -> Sizes:
+    sizes = (_size(context, source, value, depth) for value in values)
+    return tuple(_called(size, node) for size, node in zip_longest(sizes, islice(written, len(values))))
+
+
+def _called(size: Size | None, node: ast.expr | None) -> Size | None:
+    """Return a size with its name, if it has one."""
+    if not isinstance(size, int) or not isinstance(node, ast.Name | ast.Attribute):
+        return size
+    found = Called(size)
+    found.label = last_word(node)
+    return found
 
 
 def _size(context: Context, source: Bound, value: Value, depth: int) -> Size | None:
@@ -223,7 +250,7 @@ def _joined(left: Sizes, right: Sizes) -> Sizes:
 def _larger(one: Size | None, other: Size | None) -> Size | None:
     """Return the size of an axis that two arrays have, one of which may be repeated along it."""
     if one == 1 or other == 1 or one == other:
-        return other if one == 1 else one
+        return other if one == 1 or isinstance(other, Called) else one
     if one is None or other is None:  # which is one, or as many as the other has
         known = other if one is None else one
         return known if isinstance(known, int) else None

@@ -9,12 +9,13 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.sizes import Size, Sizes, followed, sizes_of
+from codemods.nnx.lint.sizes import Called, Size, Sizes, followed, sizes_of
 from codemods.nnx.values import Call, Sequence, Value
 
 # functions that solve equations, with the names of their arguments; whether a vector for each matrix is taken for one
 _SOLVING = {
     "jax.numpy.linalg.solve": ("a", "b", False),
+    "numpy.linalg.solve": ("a", "b", False),
     "jax.scipy.linalg.solve": ("a", "b", False),
     "jax.scipy.linalg.solve_triangular": ("a", "b", True),
     "jax.scipy.linalg.cho_solve": ("c_and_lower", "b", True),
@@ -69,8 +70,12 @@ def _matrix(context: Context, event: CallEvent, value: Value | None, name: str) 
 def _differ(matrix: Sizes, side: Sizes) -> bool:
     """Say whether the right side has vectors along its last axis, and not as many rows as the matrices."""
     rows, columns, wanted = side[-2], side[-1], matrix[-1]
-    if wanted is None or rows is None or columns != wanted or rows == wanted:
+    if wanted is None or rows is None or columns != wanted:
         return False
+    if rows == wanted:  # as many systems as unknowns, by chance: their names tell them apart
+        few = len(matrix) == 3 and len(side) == 2
+        labels = [one.label if isinstance(one, Called) else "" for one in (rows, matrix[-3], wanted)] if few else []
+        return bool(labels) and "" not in labels and labels[0] == labels[1] != labels[2]
     if isinstance(rows, int) and isinstance(wanted, int):
         return True
     return len(side) == len(matrix) - 1 and _known(matrix[-3]) and rows == matrix[-3]
@@ -87,8 +92,8 @@ RULE = lint_rule(
     why="""\
 `jnp.linalg.solve(a, b)` takes `b` for a vector only if it has one axis; all others are matrices, whose columns are
 solved for. A vector for each of many systems needs an axis of its own: `solve(a, b[..., None])[..., 0]`. Without it
-the call raises a ValueError, or with as many systems as unknowns gives something else. Before JAX 0.5 it meant what
-was written.
+the call raises a ValueError, or with as many systems as unknowns gives something else. Before JAX 0.5 and NumPy 2 it
+meant what was written.
 """,
     source="jax pull requests 19674 and 25741; measured on JAX 0.6.2 and 0.10.2: ValueError",
     severity="error",

@@ -19,6 +19,7 @@ from codemods.nnx.lint.for_want import for_want
 from codemods.nnx.lint.given_in_vain import given_in_vain
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.left_as_is import left_as_is
+from codemods.nnx.lint.looked_into import looked_into
 from codemods.nnx.lint.made_alike import made_alike, of_literals, record_of_literals
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
@@ -209,8 +210,8 @@ def _same(context: Context, free: Free, scope: Scope) -> bool:
 
 
 def _other_state(context: Context, function: FunctionFacts, name: str, place: Place) -> bool:
-    """Say whether a train state is made of a model behind the place that binds it, and a function gets such a state: it
-    is compiled anew for the other `apply_fn`."""
+    """Say whether a train state is made of a model behind the place that binds it, or of another transformation, and a
+    function gets such a state: it is compiled anew for the other `apply_fn` or `tx`."""
     scope, change = place
     taken = {
         n.value.id
@@ -221,8 +222,22 @@ def _other_state(context: Context, function: FunctionFacts, name: str, place: Pl
         last_word(event.node.func) == "create"
         and "State" in ast.unparse(event.node.func)
         and event.node.lineno > change.lineno
-        and any(k.arg == "apply_fn" and name in names_in(k.value) for k in event.node.keywords)
+        and any(
+            (k.arg == "apply_fn" and name in names_in(k.value))
+            or (k.arg == "tx" and _behind(context, scope, k.value, change))
+            for k in event.node.keywords
+        )
         for event in context.bodies.calls.get(scope, ())
+    )
+
+
+def _behind(context: Context, scope: Scope, tx: ast.expr, change: ast.stmt | ast.expr) -> bool:
+    """Say whether the transformation of a train state is made anew behind a place: it is a part of what is compiled."""
+    if isinstance(tx, ast.Call):
+        return True
+    made = (n for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call))
+    return isinstance(tx, ast.Name) and any(
+        n.lineno > change.lineno and any(isinstance(t, ast.Name) and t.id == tx.id for t in n.targets) for n in made
     )
 
 
@@ -495,6 +510,7 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
     paths = context.bodies.paths(outer)
     calls = [call for call in calls if made < call.lineno and (again is None or call.lineno < again)]
     calls = [call for call in calls if not uncompiled(paths.get(call, ()))]
+    calls += looked_into(context, outer, names, calls)
     loops = [n for n in nodes if isinstance(n, ast.For | ast.While) and not inside(function.node, n)]
     for node in nodes:
         if not _binds(node, free.name) and not _calls(node, writers):
@@ -857,10 +873,14 @@ def _between(context: Context, function: FunctionFacts, event: AttrEvent) -> boo
     if isinstance(statement, ast.AugAssign):
         return True
     if _goes_on(getattr(statement, "value", None), event.node.attr):
-        return True
+        # what is brought into another form once, before anything runs: `if isinstance(self.scale, float)`
+        writer = event.scope.function
+        once = context.bodies.of_asked_type(event.node, statement, event.scope)
+        return not once and (writer is None or not _FITTING.search(writer.name))
     return _beside_calls(context, function, event)
 
 
+_FITTING = pattern(r"^_*(fit|calibrate|prepare|set_?up|build|configure|initiali[sz]e)(_|$)")
 _LIMITS = frozenset({"max", "min", "clip", "maximum", "minimum", "float", "int", "round"})
 
 

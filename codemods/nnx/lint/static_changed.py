@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.static_anew import compared_by_identity
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.lint.syntax import inside
 
@@ -47,16 +48,7 @@ def _by_identity(context: Context, event: CallEvent, node: ast.expr) -> bool:
     value = event.scope.module.values.get(node)
     made = context.sources.originals(context.flow.here(value, event.scope)) if value is not None else ()
     classes = [context.flow.classes.class_of(one) for one in made]
-    if not classes or None in classes:
-        return False
-    for cls in classes:
-        assert cls is not None
-        own, foreign = context.flow.classes.mro(cls)
-        if foreign - {"builtins.object"} or any(one.decorators for one in own):
-            return False
-        if any({"__hash__", "__eq__"} & one.methods.keys() or one.node.keywords for one in own):
-            return False
-    return True
+    return bool(classes) and all(cls is not None and compared_by_identity(context, cls) for cls in classes)
 
 
 def _between(

@@ -17,6 +17,7 @@ from codemods.nnx.lint.field_options import static
 from codemods.nnx.lint.meant import comments_at
 from codemods.nnx.lint.names import gives_arrays, last
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.structure_fields import flattened, registered_class
 from codemods.nnx.lint.syntax import argument, constant, inside, is_none, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -103,10 +104,9 @@ def _fields(context: Context) -> Iterator[_Wrong]:
     if not any(b"meta_fields" in module.source.data for module in context.project.modules):
         return
     for event, name in foreign(context, "register_dataclass", "partial"):
-        if name == "functools.partial":
-            of = _decorated(context, event, _REGISTER) if keyword(event.node, "meta_fields") is not None else None
-        else:
-            of = _class(context, event) if name == _REGISTER else None
+        if name == "functools.partial" and keyword(event.node, "meta_fields") is None:
+            continue
+        of = registered_class(context, event, name, _REGISTER)
         fields = argument(event.node, 2, "meta_fields")
         if of is None or {"__eq__", "__hash__"} & set(of.methods):
             continue
@@ -125,17 +125,6 @@ def _class(context: Context, event: CallEvent) -> ClassFacts | None:
         return None
     found = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
     return found.facts if isinstance(found, Class) else None
-
-
-def _decorated(context: Context, event: CallEvent, name: str) -> ClassFacts | None:
-    """Return the class that ``@partial(...)`` registers."""
-    if len(event.value.args) != 1 or event.value.starred:
-        return None
-    first = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
-    if not isinstance(first, Ref) or first.name != name:
-        return None
-    every = (cls for cls in context.project.classes() if cls.scope.module is event.scope.module)
-    return next((cls for cls in every if event.node in cls.node.decorator_list), None)
 
 
 def _annotation(cls: ClassFacts, name: str) -> ast.expr | None:
@@ -183,10 +172,9 @@ def _hidden(context: Context) -> Iterator[_Wrong]:
         if {"__eq__", "__hash__"} & set(cls.methods) or not function.params:
             continue
         tree = next(iter(function.params.values()))
-        for children, node in _flattened(context, function):
-            if _empty(_last(context, function, children)) and not _goes_anywhere(context, cls):
+        for children, structure in flattened(context, function):
+            if _empty(children) and not _goes_anywhere(context, cls):
                 continue
-            structure = _last(context, function, node)
             parts: list[ast.expr | None] = [structure]
             if isinstance(structure, ast.Tuple | ast.List):
                 parts = list(structure.elts)
@@ -235,29 +223,6 @@ def _made_by(context: Context, made: Bound) -> ClassFacts | None:
     assert isinstance(made.value, Call)
     found = context.flow.resolve(context.flow.with_value(made, made.value.callee)).value
     return found.facts if isinstance(found, Class) else None
-
-
-def _flattened(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the expressions for the children and the structure in what a function that flattens a tree returns."""
-    if isinstance(function.node, ast.Lambda):
-        returned: list[ast.expr | None] = [function.node.body]
-    else:
-        returned = [node.value for node in context.bodies.nodes(function.scope) if isinstance(node, ast.Return)]
-    for value in returned:
-        if isinstance(value, ast.Tuple) and len(value.elts) == 2:
-            yield value.elts[0], value.elts[1]
-
-
-def _last(context: Context, method: FunctionFacts, node: ast.expr) -> ast.expr:
-    """Return the expression that a variable of a method stands for, if it is bound once."""
-    if not isinstance(node, ast.Name):
-        return node
-    bound = [
-        one.value
-        for one in context.bodies.nodes(method.scope)
-        if isinstance(one, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in one.targets)
-    ]
-    return bound[0] if len(bound) == 1 else node
 
 
 def _holds_array(context: Context, cls: ClassFacts, name: str) -> bool:

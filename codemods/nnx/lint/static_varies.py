@@ -13,17 +13,22 @@ from codemods.nnx.lint.ordinary import ordinary
 from codemods.nnx.lint.places import in_test, received
 from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.schedules import changing
+from codemods.nnx.lint.static_anew import made_anew
 from codemods.nnx.lint.statics import static_parameters
 from codemods.nnx.lint.syntax import constant, inside, keyword
 from codemods.nnx.lint.transformation_anew import transformations_anew
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Function, Loop, Param, Unknown
+from codemods.nnx.values import Call, Loop, Param, Unknown
 
 _DEPTH = 3
 _FEW = 16  # rounds
 _SPACED = frozenset({"linspace", "logspace", "geomspace"})
 _NUMPY = frozenset({"np", "numpy"})
+_HELP = {
+    "function": "make the function once, before the loop, and give it what changes as ordinary arguments",
+    "transformation": "make the transformation once, before the loop: tx = optax.adam(...)",
+}
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -41,13 +46,13 @@ def _check(context: Context) -> Iterator[Finding]:
         loops = [loop for loop in event.loops if isinstance(loop, ast.For | ast.While)]
         if loops and all(few(context, event.scope, loop) for loop in loops):
             continue
-        if _made_anew(context, event, node):
+        if what := made_anew(context, event, node):
             yield finding(
                 RULE.code,
                 event.scope,
                 node,
-                f"the static argument `{name}` is another function in every round, and every function is compiled anew",
-                "make the function once, before the loop, and give it what changes as ordinary arguments",
+                f"the static argument `{name}` is another {what} in every round, and each is compiled anew",
+                _HELP.get(what, "make the object once, before the loop, or its class a frozen dataclass"),
             )
             continue
         if _counts(context, event, node, _counters(context, event)) and ordinary(context, function, name):
@@ -175,25 +180,6 @@ def _factor(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in {int, float} and node.value not in {0, 1}
 
 
-def _made_anew(context: Context, event: CallEvent, node: ast.expr) -> bool:
-    """Say whether an argument is a function that every round of a loop makes."""
-    if not event.loops or enclosing_function(event.scope) in context.traced:
-        return False
-    loops = [loop for loop in event.loops if isinstance(loop, ast.For | ast.While)]
-    if isinstance(node, ast.Lambda) or (isinstance(node, ast.Call) and last_word(node.func) == "partial"):
-        return bool(loops) and not _few(loops[-1])
-    value = event.scope.module.values.get(node) if isinstance(node, ast.Name) else None
-    made = value.facts.node if isinstance(value, Function) else value.node if isinstance(value, Call) else None
-    if isinstance(value, Call) and last_word(value.node.func) != "partial":
-        return False
-    return made is not None and any(inside(made, loop) and not _few(loop) for loop in loops)
-
-
-def _few(loop: ast.For | ast.While) -> bool:
-    """Say whether a loop goes through what is written there, as ``for name in ("a", "b")``."""
-    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Tuple | ast.List | ast.Dict)
-
-
 def _plain(node: ast.Call) -> bool:
     """Say whether a call only makes a number of another kind."""
     return isinstance(node.func, ast.Name) and node.func.id in {"float", "int", "str"} and len(node.args) == 1
@@ -221,11 +207,12 @@ def _stepped(place: ast.AST, counter: ast.expr) -> bool:
 RULE = lint_rule(
     "NNX908",
     "varying-static",
-    "the variable of a loop, or a function or transformation made in it, as a static argument",
+    "the variable of a loop, or a function, transformation or object made in it, as a static argument",
     why="""\
 Each value of a static argument compiles the function anew: ten rounds, ten compilations. A lambda or a partial that the
-loop makes is another value in every round, too, and so are the functions of an optax transformation, which are a static
-part of the `nnx.Optimizer` that holds it. Of a number the rule speaks where it could be an ordinary argument: it is
+loop makes is another value in every round, too, and so are an object of a class without `__eq__` and `__hash__`, which
+is equal to itself alone, and the functions of an optax transformation, which are a static part of the `nnx.Optimizer`
+that holds it. Of a number the rule speaks where it could be an ordinary argument: it is
 only calculated with, and sets no shape, axis, index or length; and not of loops within compiled code.
 """,
     source='JAX tutorial ("recompiles each time"); measured: 10 compilations in 10 rounds',

@@ -115,6 +115,7 @@ class Taint:
         self._stack: list[Value] = []
         self._lowest = 0  # depth of the outermost unfinished value that the present answer depends on
         self._steps = 0
+        self._assumed = 0  # how often something was assumed of a loop
 
     # -- what rules ask -----------------------------------------------------------------------------
 
@@ -466,11 +467,14 @@ class Taint:
             return NOTHING
         depth = len(self._stack)
         self._steps = 0 if not depth else self._steps + 1
-        if self._steps > _STEPS or depth > _DEPTH:
+        if self._steps > _STEPS:  # what follows is kept: else the next question would go all these ways again
+            self._flow.questions.unanswered += self._steps == _STEPS + 1
+            return UNKNOWN
+        if depth > _DEPTH:
             self._lowest = -1  # what follows is not kept
             return UNKNOWN
         lowest, self._lowest = self._lowest, depth
-        size = len(known)
+        size, assumed = len(known), self._assumed
         activation.asked[key] = depth
         self._stack.append(value)
         try:
@@ -478,13 +482,15 @@ class Taint:
         finally:
             self._stack.pop()
             del activation.asked[key]
+        if status is NOTHING and not depth:
+            status = UNKNOWN
         if self._lowest < depth:  # the answer depends on one that is not found yet
-            while len(known) > size:
+            while len(known) > size and self._assumed > assumed:  # what was found for a loop that does
                 known.popitem()
-        else:
+        if self._lowest >= depth or not depth:
             known[key] = (value, status)
         self._lowest = min(lowest, self._lowest)
-        return UNKNOWN if status is NOTHING and not depth else status
+        return status
 
     def _status(self, value: Value, activation: Activation) -> Status:
         if isinstance(value, Param):
@@ -535,6 +541,7 @@ class Taint:
         known, size = activation.known, len(activation.known)
         for _ in range(_ROUNDS):
             known[id(value)] = (value, assumed)
+            self._assumed += 1
             joined = join((assumed, self.status(value.again, activation)), rounds=True)
             if joined == assumed:
                 return assumed

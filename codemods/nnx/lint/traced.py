@@ -45,7 +45,7 @@ from codemods.nnx.lint.traced_parts import (
     takes_named,
     targets_of,
 )
-from codemods.nnx.lint.untraced import untraced
+from codemods.nnx.lint.untraced import registered, untraced
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet
@@ -320,6 +320,8 @@ class Traced:
             assert outer is not None
             for node, value in zip(function.node.decorator_list, function.decorators, strict=True):
                 name, options = self._transform(self._flow.here(value, outer))
+                if (name in JITS or name in BATCHING) and registered(function, node):
+                    continue
                 if name in JITS or name in BATCHING:
                     left = untraced(function, name, options, 0, frozenset())
                     yield Root(

@@ -119,9 +119,15 @@ def _shows_tracing(context: Context, event: CallEvent) -> bool:
     texts = [text.value for (text,) in prints if isinstance(text, ast.Constant)]
     return function is not None and any(
         isinstance(text, str)
-        and (_COMPILING.search(text) or (_TRACING.search(text) and function.name in re.findall(r"\w+", text)))
+        and (_COMPILING.search(text) or (_TRACING.search(text) and {function.name, "jit"} & _words(text)))
         for text in texts
     )
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a text, each also in small letters."""
+    words = re.findall(r"\w+", text)
+    return {*words, *(word.lower() for word in words)}
 
 
 _TRACERS = pattern(r"#.*\btracers?\b", re.I)

@@ -55,7 +55,7 @@ def _check(context: Context) -> Iterator[Finding]:
             "keep them in an nnx.Variable, which is no parameter, or give it floating point numbers",
             related=[(grad.node, "differentiated here")] if grad.scope.module is made.scope.module else [],
         )
-    if not _trained(context):
+    if not params_trained(context):
         return
     stopped = {
         last_word(one.args[0].value if isinstance(one.args[0], ast.Subscript) else one.args[0])
@@ -79,8 +79,9 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _trained(context: Context) -> bool:
-    """Say whether the project trains all Params: every optimizer takes them, and every gradient is of them."""
+def params_trained(context: Context) -> bool:
+    """Say whether the project trains all Params, and nothing else: every optimizer takes them, and every gradient is of
+    them."""
     optimizers = [
         event for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True)
         if name in {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"}

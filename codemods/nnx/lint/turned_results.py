@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.arrays import batched
 from codemods.nnx.lint.places import foreign, in_test, target_of, written
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Const, Item, Sequence
 
 _FLIPS = frozenset({"flip", "flipud"})
+_LEAVE = "leave the order: reverse=True gives each output in the place of its input"
 
 
 def turned_results(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
@@ -36,9 +38,9 @@ def turned_results(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
         for one in _reads(context, event, above):
             outer = above.get(one)
             if backward is not None:
+                yield from _by_callers(context, event, one, above)
                 if isinstance(outer, ast.expr) and _turned(outer) is one:
-                    help = "leave the order: reverse=True gives each output in the place of its input"
-                    yield event.scope, outer, help
+                    yield event.scope, outer, _LEAVE
             elif isinstance(outer, ast.BinOp) and isinstance(one, ast.Name):
                 other = outer.left if outer.right is one else outer.right
                 if isinstance(other, ast.Name) and other.id in turned:
@@ -46,6 +48,48 @@ def turned_results(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
                         f"turn the outputs round, too: {one.id}[::-1], or give reverse=True and the inputs as they are"
                     )
                     yield event.scope, outer, help
+
+
+def _by_callers(
+    context: Context, event: CallEvent, read: ast.expr, above: dict[ast.AST, ast.AST]
+) -> Iterator[tuple[Scope, ast.expr, str]]:
+    """Yield where the callers of a function turn round what it gives, if that is the output of a backward scan."""
+    function, outer = event.scope.function, above.get(read)
+    place = outer.elts.index(read) if isinstance(outer, ast.Tuple) and read in outer.elts else None
+    if function is None or not _returned(read, above) or len(function.returns) != 1:
+        return
+    if function in context.shared(batched) or function.generator:
+        return
+    for caller in context.flow.sites.callers(function):
+        if in_test(caller.scope) or caller.scope.module not in context.asked or context.flow.calls.name(caller):
+            continue
+        given = [*caller.node.args, *(word.value for word in caller.node.keywords)]
+        if any(
+            _turned(one) is not None or _may_be_turned(context, one, caller.scope) for one in given if names_in(one)
+        ):
+            continue
+        for one in _results(context, caller, place):
+            turned = around(context, caller.scope).get(one)
+            if isinstance(turned, ast.expr) and _turned(turned) is one:
+                yield caller.scope, turned, _LEAVE
+
+
+def _results(context: Context, caller: CallEvent, place: int | None) -> Iterator[ast.expr]:
+    """Yield the expressions that have what a call gives, or one of the parts that it gives."""
+    target = target_of(caller)
+    if place is None:
+        yield caller.node
+    elif isinstance(target, ast.Tuple) and place < len(target.elts):
+        target = target.elts[place]
+    else:
+        return
+    values = caller.scope.module.values
+    names = context.bodies.names(caller.scope).get(target.id, ()) if isinstance(target, ast.Name) else ()
+    for one in names:
+        value = values.get(one)
+        part = isinstance(value, Item) and value.base is caller.value and value.index == Const(place)
+        if isinstance(one.ctx, ast.Load) and (part if place is not None else value is caller.value):
+            yield one
 
 
 def returned_turned(context: Context) -> Iterator[CallEvent]:

@@ -23,12 +23,12 @@ _FIRST = frozenset({"jax.grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian"})
 _INPUT = pattern(r"^(x|xs|t|z|y|s|r|q|xy|xt|tx|xyz|xyt|u|v|pos|positions?|coords?|points?|pts?|inputs?|state|x_?\w)$")
 _WEIGHTS = pattern(r"param|theta|weights|layers|variables|model|net|(^|_)(w|ws|b|phi|self|key|rngs?)(_|\d|$)", re.I)
 _ACTIVATION = pattern(r"act|fn|func|nonlin|norm|phi|sigma|embed|feature|encod", re.I)
-_RELU = frozenset({"relu", "relu6"})
+_RELU = frozenset({"relu", "relu6", "leaky_relu", "hard_tanh"})
 # what is curved, or not known to be straight
 _CURVED = frozenset(
     {"tanh", "sin", "cos", "gelu", "softplus", "silu", "swish", "sigmoid", "elu", "selu", "celu", "mish", "softmax",
-     "log_softmax", "LayerNorm", "BatchNorm", "RMSNorm", "GroupNorm", "MultiHeadAttention", "hard_tanh", "soft_sign",
-     "glu", "leaky_relu", "PReLU", "erf", "log_sigmoid", "hard_swish", "hard_silu", "logsumexp"}
+     "log_softmax", "LayerNorm", "BatchNorm", "RMSNorm", "GroupNorm", "MultiHeadAttention", "soft_sign", "glu", "PReLU",
+      "erf", "log_sigmoid", "hard_swish", "hard_silu", "logsumexp"}
 )  # fmt: skip
 _STRAIGHT = frozenset(
     {"reshape", "ravel", "squeeze", "atleast_1d", "atleast_2d", "array", "asarray", "stack", "concatenate", "hstack",
@@ -212,7 +212,9 @@ class _Pieces:
         if name:
             if word in _PRODUCTS and sum(bool(names_in(one) & varied) for one in node.args) > 1:
                 return False
-            return word in _STRAIGHT or word in _RELU or _rectifies(node)
+            if last(name) in _RELU:  # under another name too
+                self.bend = self.bend or (function, node)
+            return last(name) in _STRAIGHT | _RELU or _rectifies(node)
         callee = context.flow.follow(here, value.callee)
         if isinstance(node.func, ast.Call):  # nn.Dense(8)(x)
             return last(context.flow.calls.callee_name(callee)) in _LAYERS

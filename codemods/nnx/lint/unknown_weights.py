@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.class_weights import class_weights
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
+from codemods.nnx.lint.untrained_variable import held_in_variable
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Function, Param, Sequence, Unknown, Value
@@ -94,6 +95,15 @@ def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[F
         stored = _scaled(value, init) if value is not None else None
         if not isinstance(stored, Call):
             continue
+        held = held_in_variable(context, cls, name, stored, init)
+        if held is not None and _read(cls, name) and _meant(context, cls, name, held, init):
+            yield finding(
+                RULE.code,
+                init.scope,
+                stored.node,
+                f"`{name}` is an nnx.Variable and no nnx.Param: no optimizer of this project trains it",
+                "make it a parameter, nnx.Param(...), or if it is none give it a type of its own",
+            )
         if not _weight(context, cls, name, stored, _made(context, stored, init)) or not _read(cls, name):
             continue
         yield finding(
@@ -103,6 +113,22 @@ def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[F
             f"`{name}` is a plain array: no optimizer trains it, and nnx.state(model, nnx.Param) leaves it out",
             "make it a parameter, nnx.Param(...), or if it is none a Variable of another type",
         )
+
+
+def _meant(context: Context, cls: ClassFacts, name: str, held: Value, init: FunctionFacts) -> bool:
+    """Say whether what a Variable begins with is good for nothing unless it is trained."""
+    begun = _scaled(held, init)
+    if not isinstance(begun, Call):
+        return False
+    made = _made(context, begun, init)
+    names = [_maker(context, value, function) for value, function in made]
+    if made and all(_by_initializer(context, v, f) or _by_stream(v) for v, f in made):
+        return not _fixed_features(cls)
+    if not names or len(set(names)) != 1 or not (_WEIGHT.fullmatch(name) or _LIKELY.fullmatch(name)):
+        return False
+    if _SCALAR.fullmatch(name):
+        return names[0] in _PLAIN or names[0] == "number"
+    return not _DATA.match(name) and _neutral(cls, name, names[0])
 
 
 def _only(context: Context, cls: ClassFacts, name: str, init: FunctionFacts) -> Value | None:
@@ -311,7 +337,8 @@ RULE = lint_rule(
     why="""\
 Only what is an `nnx.Param` is trained. An array in a plain attribute is carried along and never changes. A list in the
 body of a class belongs to the class: all its objects share it, and its layers are in no state. So do a layer and a
-Variable that are made there, unless the class is a dataclass.
+Variable that are made there, unless the class is a dataclass. A plain `nnx.Variable` is no parameter either: optimizers
+with `wrt=nnx.Param` leave it as it is.
 """,
     source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: the weights stay as they were made",
     check=_check,

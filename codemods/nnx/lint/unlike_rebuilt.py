@@ -11,6 +11,7 @@ from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.lost_field import Place, lost_field
 from codemods.nnx.lint.moved_values import moved
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
@@ -20,8 +21,6 @@ from codemods.nnx.values import Attr, Call, Class, Const, Item, Mapping, Param, 
 _DECORATORS = frozenset({"register_pytree_node_class", "register_pytree_with_keys_class"})
 _FUNCTIONS = frozenset({"register_pytree_node", "register_pytree_with_keys"})
 _HOME = "jax.tree_util."
-#: Where a value comes from: the children or the rest, and the place or name in there; None for all of it.
-_Place = tuple[str, object]
 
 
 @dataclass
@@ -46,6 +45,18 @@ def _check(context: Context) -> Iterator[Finding]:
         if in_test(cls.scope) or unflatten.scope.module not in context.asked:
             continue
         taken = _taken(flatten)
+        lost = lost_field(context, cls, flatten, unflatten, taken) if taken else None
+        if lost is not None:
+            yield finding(
+                RULE.code,
+                unflatten.scope,
+                lost[0],
+                f"a {cls.name} comes back with the default of `{lost[1]}`, which is neither among its children nor in "
+                "the rest",
+                f"put `self.{lost[1]}` into the second thing that flattening gives, and pass it here",
+                related=[(flatten.node, "taken apart here")] if flatten.scope.module is unflatten.scope.module else [],
+            )
+            continue
         made = _rebuilt(context, cls, unflatten, taken) if taken else None
         if made is None:
             continue
@@ -115,13 +126,13 @@ def _function(context: Context, bound: Bound) -> FunctionFacts | None:
     return reached[0].function if plain else None
 
 
-def _taken(flatten: FunctionFacts) -> dict[_Place, str | None]:
+def _taken(flatten: FunctionFacts) -> dict[Place, str | None]:
     """Return which attributes the children and the rest are, None for something else; nothing if there may be more."""
     pair = flatten.returns[0] if len(flatten.returns) == 1 else None
     if flatten.decorators or flatten.generator or not isinstance(pair, Sequence) or len(pair.items) != 2:
         return {}
     param = next(iter(flatten.params.values()), None)
-    found: dict[_Place, str | None] = {}
+    found: dict[Place, str | None] = {}
     for kind, whole in zip(("children", "rest"), pair.items, strict=True):
         parts: list[tuple[object, Value]] = [(None, whole)]
         if isinstance(whole, Sequence):
@@ -139,7 +150,7 @@ def _taken(flatten: FunctionFacts) -> dict[_Place, str | None]:
 
 
 def _rebuilt(
-    context: Context, cls: ClassFacts, unflatten: FunctionFacts, taken: dict[_Place, str | None]
+    context: Context, cls: ClassFacts, unflatten: FunctionFacts, taken: dict[Place, str | None]
 ) -> _Made | None:
     """Return what rebuilding an object puts into its attributes; None if that is not known."""
     names = list(unflatten.params.values())[unflatten.binding == "class" :]
@@ -166,7 +177,7 @@ def _rebuilt(
 class _Origins:
     """Tells which attribute a value was before it was taken apart."""
 
-    def __init__(self, children: Param, rest: Param, taken: dict[_Place, str | None]) -> None:
+    def __init__(self, children: Param, rest: Param, taken: dict[Place, str | None]) -> None:
         self._kinds: dict[Value, str] = {children: "children", rest: "rest"}
         self._taken = taken
 
@@ -270,7 +281,8 @@ RULE = lint_rule(
     why="""\
 `jit`, `grad`, `scan` and `jax.tree.map` take an object of a registered class apart and rebuild it. If the fields are
 put together in another order, they change places at every transformation; if the constructor computes them, as with
-`self.scale = jax.nn.softplus(raw)`, it computes them again of what it has computed. Nothing is raised.
+`self.scale = jax.nn.softplus(raw)`, it computes them again of what it has computed; and a field that is not among what
+they were taken apart into gets its default again. Nothing is raised.
 """,
     source="jax issue 3265 and documentation of custom pytree nodes; measured: other values under jit than without it",
     check=_check,

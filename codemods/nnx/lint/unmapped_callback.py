@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Part
+from codemods.nnx.lint.callback_result import unlike_declared
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BATCHING, STATIC_ATTRIBUTES
-from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import is_none, own_nodes
+from codemods.nnx.lint.places import foreign, in_test, shown
+from codemods.nnx.lint.reduced_whole import reduced_whole
+from codemods.nnx.lint.syntax import constant, is_none, keyword, own_nodes
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 
@@ -36,8 +38,9 @@ def _check(context: Context) -> Iterator[Finding]:
     modules = [m for m in context.project.modules if b"pure_callback" in m.source.data]
     if not modules or any(word in m.source.data for m in modules for word in _OWN_RULES):
         return
-    found = _Mapped(context)
-    for event, root in found.calls():
+    yield from _of_batch(context)
+    found = _Mapped(context, _unmapped)
+    for event, root, _ in found.calls():
         if event.scope.module not in context.asked or in_test(event.scope) or in_test(root.scope):
             continue
         if context.bodies.guarded(event.node, event.scope) or context.bodies.guarded(root.node, root.scope):
@@ -52,17 +55,49 @@ def _check(context: Context) -> Iterator[Finding]:
         )
 
 
+def _of_batch(context: Context) -> Iterator[Finding]:
+    """Yield the calls of the host that get a whole batch, of a function that reduces all of what it is given."""
+    for event, root, mapped in _Mapped(context, _in_one_call).calls():
+        if event.scope.module not in context.asked or in_test(event.scope) or in_test(root.scope):
+            continue
+        if event.node in context.shared(unlike_declared):
+            continue  # one number for a batch of them is an error, of which NNX675 tells
+        given = event.node.args[_RESULT:]
+        every = constant(keyword(event.node, "vmap_method")) == "broadcast_all"
+        callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+        function = callees[0].function if len(callees) == 1 and not callees[0].args else None
+        places = {i for i, one in enumerate(given) if every or reads(one, mapped)}
+        node = reduced_whole(context, function, places) if function is not None else None
+        if function is None or node is None:
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"{shown(function)} gets the whole batch at once under vmap, and `{ast.unparse(node)}` takes all of it "
+            "together: examples are mixed",
+            'say vmap_method="sequential", or reduce the last axes alone',
+            related=[(node, "reduced here")] if function.scope.module is event.scope.module else [],
+        )
+
+
+def _in_one_call(event: CallEvent, name: str) -> bool:
+    """Say whether a call of the host is made once for a batch."""
+    method = constant(keyword(event.node, "vmap_method"))
+    return name in _CALLBACKS and not event.value.starred and method in {"expand_dims", "broadcast_all"}
+
+
 class _Mapped:
     """Goes through the functions under vmap, and finds the calls of the host that get a part of a batch."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, serves: Callable[[CallEvent, str], bool]) -> None:
         self._context = context
         self._seen: dict[FunctionFacts, frozenset[str]] = {}
         self._pending: list[tuple[FunctionFacts, frozenset[str], Root]] = []
         self._callbacks = {
             event.node: event
             for event, name in foreign(context, "pure_callback", everywhere=True)
-            if _unmapped(event, name)
+            if serves(event, name)
         }
         self._inner: dict[FunctionFacts, list[FunctionFacts]] = {}
         for module in context.project.modules:
@@ -71,8 +106,8 @@ class _Mapped:
                 if outer is not None:
                     self._inner.setdefault(outer, []).append(function)
 
-    def calls(self) -> Iterator[tuple[CallEvent, Root]]:
-        """Yield the calls, each once with the vmap that maps it."""
+    def calls(self) -> Iterator[tuple[CallEvent, Root, set[str]]]:
+        """Yield the calls, each once with the vmap that maps it, and the variables there that have a batch."""
         if not self._callbacks:
             return
         told: set[ast.AST] = set()
@@ -91,7 +126,7 @@ class _Mapped:
             for event in self._reached(function, names | known, root):
                 if event.node not in told:
                     told.add(event.node)
-                    yield event, root
+                    yield event, root, _spread(function, self._seen[function])
 
     def _reached(self, function: FunctionFacts, names: frozenset[str], root: Root) -> Iterator[CallEvent]:
         """Yield the calls of the host in a function that get what is mapped, and note what it hands on."""

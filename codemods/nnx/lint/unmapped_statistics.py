@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.modes import file_speaks
 from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.same_seed import MODES
 from codemods.nnx.lint.syntax import constant, is_none, keyword
@@ -21,7 +22,7 @@ from codemods.nnx.values import Attr, Call, Const, Param
 def _check(context: Context) -> Iterator[Finding]:
     yield from _scanned(context)
     for root in context.traced.roots:
-        if root.transform != "flax.nnx.vmap" or any(word in root.scope.module.source.data for word in MODES):
+        if root.transform != "flax.nnx.vmap" or file_speaks(context, MODES, root):
             continue
         for name in _unmapped(context, root):
             if _called(context, root, root.function.params[name]):
@@ -37,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _scanned(context: Context) -> Iterator[Finding]:
     """Yield the models that nnx.scan gives to every step as they were, though the steps change their averages."""
     for root in context.traced.roots:
-        if root.transform != "flax.nnx.scan" or any(word in root.scope.module.source.data for word in MODES):
+        if root.transform != "flax.nnx.scan" or file_speaks(context, MODES, root):
             continue
         for name in _unmapped(context, root):
             param = root.function.params[name]

@@ -57,6 +57,30 @@ def untraced(
     return Untraced(frozenset(known | declared), frozenset(declared), unmapped)
 
 
+def registered(function: FunctionFacts, decorator: ast.expr) -> bool:
+    """Say whether a decorator compiles a function that one below it registers as it is: ``@jax.jit`` over
+    ``@area.register(dict)``. Who calls ``area`` gets the plain function; nothing calls what is compiled by its name.
+
+    Args:
+        function: the function.
+        decorator: the one of its decorators that applies a transform.
+    """
+    decorators = getattr(function.node, "decorator_list", [])
+    if decorator not in decorators:
+        return False
+    below = [one.func if isinstance(one, ast.Call) else one for one in decorators[decorators.index(decorator) + 1 :]]
+    if not any(isinstance(one, ast.Attribute) and one.attr in {"dispatch", "register"} for one in below):
+        return False
+    calls = function.scope.module.source.of_type(ast.Call)
+    return (
+        not any(
+            isinstance(call.func, ast.Name) and call.func.id == function.name and call not in decorators
+            for call in calls
+        )
+        or function.name == "_"
+    )
+
+
 def _handed_on(function: FunctionFacts) -> ast.Call | None:
     """Return the decorator whose options a wrapper hands on to a transform: ``jax.jit(f, **kwargs)``; None if no
     decorator tells of them."""

@@ -9,37 +9,39 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.multiplied_weights import multiplied_weights
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import constant, root_of
-from codemods.nnx.nodes import last_word
-from codemods.nnx.patterns import pattern
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.torch_weights import TORCH, TURNED_ALREADY, key_text, taken, turns
 
-_TORCH = pattern(rb"torch|state_dict|safetensors", needs=(b"torch", b"state_dict", b"safetensors"))
-# layers of others that keep their weights as Flax does, as Conv1D of GPT-2, and what is stored for Flax
-_TURNED_ALREADY = pattern(r"c_attn|c_proj|c_fc|conv1d|kernel|scale|norm|emb|ln_|\bln\b|bn")
 _LAYERS = frozenset({"flax.nnx.Linear", "flax.nnx.Conv"})
-_SAME = frozenset({"asarray", "array", "Param", "float32", "device_put", "copy"})
-_METHODS = frozenset({"numpy", "detach", "cpu", "astype", "float", "clone", "contiguous", "copy", "to", "double"})
-_TURNING = frozenset({"transpose", "permute", "swapaxes", "moveaxis", "t", "rearrange", "einsum", "permute_dims"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     modules = {
         one
         for one in context.asked.modules
-        if one.source.mentions(b"kernel") and one.source.mentions(b"weight") and one.source.matches(_TORCH)
+        if one.source.mentions(b"kernel") and one.source.mentions(b"weight") and one.source.matches(TORCH)
     }
     places: dict[Scope, list[ast.Assign]] = {}
     for scope, node in each(context, ast.Assign) if modules else ():
         if scope.module in modules and len(node.targets) == 1 and _kernel(node.targets[0]) and not in_test(scope):
             places.setdefault(scope, []).append(node)
+    for scope, factor, key in multiplied_weights(context):
+        yield finding(
+            RULE.code,
+            scope,
+            factor,
+            f"`{key}` is (out, in) as all weights of PyTorch are, and stands on the right of `@` as it is",
+            "turn it around: .T where it is taken",
+        )
     for scope, stores in places.items():
         turned = {base: store for store in stores if (base := _turned(store.value)) is not None}
-        again = [node for node in context.bodies.nodes(scope) if _turns(node) and _of_kernels(node)]
+        again = [node for node in context.bodies.nodes(scope) if turns(node) and _of_kernels(node)]
         for store in stores:
-            weight = _weight(store.value)
-            if weight is None or again or _TURNED_ALREADY.search(weight[1].lower()):
+            weight = taken(store.value)
+            if weight is None or again or TURNED_ALREADY.search(weight[1].lower()):
                 continue
             other = turned.get(weight[0])
             if other is None and not (weight[0] and _of_layer(context, store.targets[0], scope)):
@@ -57,57 +59,13 @@ def _check(context: Context) -> Iterator[Finding]:
 def _kernel(target: ast.expr) -> bool:
     """Say whether something is stored as a kernel: of a layer, or under a key that ends in ``kernel``."""
     if isinstance(target, ast.Subscript):
-        key = _text(target.slice)
+        key = key_text(target.slice)
         if key:
             return key.endswith("kernel")
         target = target.value
     if isinstance(target, ast.Attribute) and target.attr in {"value", "raw_value"}:
         target = target.value
     return isinstance(target, ast.Attribute) and target.attr == "kernel"
-
-
-def _text(key: ast.expr) -> str:
-    """Return the end of a key that is a text, also one that is put together."""
-    if isinstance(key, ast.Tuple) and key.elts:
-        key = key.elts[-1]
-    if isinstance(key, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in key.values)
-    if isinstance(key, ast.BinOp) and isinstance(key.op, ast.Add):
-        key = key.right
-    found = constant(key)
-    return found if isinstance(found, str) else ""
-
-
-def _weight(node: ast.expr) -> tuple[str, str] | None:
-    """Return of what a weight of PyTorch is taken, and its name, if an expression is one as it is."""
-    while isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and not _of_library(node.func):
-            node = node.func.value
-        elif last_word(node.func) in _SAME and node.args:
-            node = node.args[0]
-        else:
-            return None
-    if isinstance(node, ast.Attribute) and node.attr == "data":
-        node = node.value
-    if isinstance(node, ast.Attribute) and node.attr == "weight":
-        root = root_of(node)
-        return (root.id, ast.unparse(node)) if isinstance(root, ast.Name) else None
-    if isinstance(node, ast.Subscript):
-        key = _text(node.slice)
-        if key == "weight" or key.endswith(".weight"):
-            return ast.unparse(node.value), key
-    return None
-
-
-def _of_library(node: ast.Attribute) -> bool:
-    """Say whether a method is a function of a library: ``np.copy(...)``, ``torch.clone(...)``."""
-    return isinstance(node.value, ast.Name) and node.value.id in {"np", "jnp", "numpy", "torch"}
-
-
-def _turns(node: ast.AST) -> bool:
-    return (isinstance(node, ast.Attribute) and node.attr in {"T", "mT"}) or (
-        isinstance(node, ast.Call) and last_word(node.func) in _TURNING
-    )
 
 
 def _of_kernels(node: ast.AST) -> bool:
@@ -119,10 +77,10 @@ def _of_kernels(node: ast.AST) -> bool:
 
 def _turned(node: ast.expr) -> str | None:
     """Return of what a weight is taken that an expression turns around."""
-    if not any(_turns(one) for one in ast.walk(node)):
+    if not any(turns(one) for one in ast.walk(node)):
         return None
     for one in ast.walk(node):
-        weight = _weight(one) if isinstance(one, ast.Subscript | ast.Attribute) else None
+        weight = taken(one) if isinstance(one, ast.Subscript | ast.Attribute) else None
         if weight is not None:
             return weight[0]
     return None

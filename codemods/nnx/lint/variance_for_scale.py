@@ -34,7 +34,11 @@ _SCALES = {
 }
 # log-variances that are doubled somewhere stand for a scale
 _DOUBLED = pattern(rb"exp\(\s*2(\.0?)?\s*\*\s*\w*log_?var|2(\.0?)?\s*\*\s*\w*log_?var|log_?var\w*\s*\*\s*2", re.I)
-_LOGARITHMS = pattern(rb"log_?var|lnvar|log_?sigma_?[2s]", re.I, needs=(b"log_var", b"logvar", b"lnvar", b"sigma"))
+_LOGARITHMS = pattern(
+    rb"log_?var|lnvar|log_?sigma|log_?std|log_?scale",
+    re.I,
+    needs=(b"log_var", b"logvar", b"lnvar", b"sigma", b"log_s", b"logs"),
+)
 _DEPTH = 5
 
 
@@ -63,6 +67,15 @@ def _check(context: Context) -> Iterator[Finding]:
             found = _exponential(context, part, scope, 0)
             if found is not None:
                 yield _found(*found)
+            elif _bare_logarithm(context, node, part, scope):
+                way = "jnp.exp(0.5 * {})" if _VARIANCE.search(entry_word(part)) else "jnp.exp({})"
+                yield finding(
+                    RULE.code,
+                    scope,
+                    part,
+                    f"`{ast.unparse(part)}` is a logarithm, and noise is scaled by what that is the logarithm of",
+                    "take the exponential: " + way.format(ast.unparse(part)),
+                )
     for event, name in foreign(context, "multiply"):
         pair = event.node.args
         if name != "jax.numpy.multiply" or len(pair) != 2 or in_test(event.scope) or event.scope.module not in modules:
@@ -87,6 +100,23 @@ def _found(scope: Scope, node: ast.Call, name: str) -> Finding:
         f"exp({name}) is the variance, and the scale of the noise is its root",
         f"take half of the logarithm: exp(0.5 * {name})",
     )
+
+
+def _bare_logarithm(context: Context, product: ast.BinOp, part: ast.expr, scope: Scope) -> bool:
+    """Say whether ``log_var`` scales noise that is added to a mean, and stands for what a layer or a caller gives."""
+    outer = around(context, scope).get(product)
+    if not isinstance(outer, ast.BinOp) or not isinstance(outer.op, ast.Add) or not _LOGARITHM.search(entry_word(part)):
+        return False
+    mean = outer.left if outer.right is product else outer.right
+    if not _MEAN.search(entry_word(mean)) or not isinstance(part, ast.Name | ast.Attribute | ast.Subscript):
+        return False
+    made = made_by(context, part, scope) if isinstance(part, ast.Name) else None
+    words = {last_word(n.func) for n in ast.walk(made) if isinstance(n, ast.Call)} if made is not None else set()
+    return not words & {"exp", "sqrt", "softplus", "square", "exp2", "expm1", "get_std", "std"}
+
+
+_LOGARITHM = pattern(r"^(\w+_)?(log_?var(iance)?|log_?std|log_?sigma|log_?scale)(_\w+)?$", re.I)
+_MEAN = pattern(r"(^|_)(mean|means|mu|loc|z_?mu|z_?mean|m)(_|\d|$)", re.I)
 
 
 def _is_noise(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
@@ -149,7 +179,7 @@ print(sample(jax.random.key(0), jnp.zeros(3), jnp.ones(3)))
 RULE = lint_rule(
     "NNX950",
     "variance-for-scale",
-    "noise times the exponential of a log-variance",
+    "noise times a log-variance, or times the exponential of one",
     why="""\
 Noise of variance one times s has the variance s**2: s is the standard deviation, exp(0.5 * log_var). With exp(log_var)
 the samples have another spread than the divergence and the density speak of, which take log_var for the logarithm of

@@ -12,7 +12,9 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import one_source, same_numbers
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.origins import own_stores
 from codemods.nnx.lint.places import each, foreign, in_test, resolved
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Value
 
 _LOWER, _UPPER = "lower", "upper"
@@ -79,6 +81,8 @@ def _colored(context: Context) -> Iterator[Finding]:
             continue
         factor = scope.module.values.get(node.right)
         if factor is not None and _triangle(context, context.flow.here(factor, scope), 0) == _LOWER:
+            if _of_diagonal(context, context.flow.here(factor, scope)):
+                continue  # whose factor is the same when it is turned round
             yield finding(
                 RULE.code,
                 scope,
@@ -86,6 +90,40 @@ def _colored(context: Context) -> Iterator[Finding]:
                 "rows of noise times the lower factor have the covariance L.T @ L, and not L @ L.T",
                 f"multiply by its transpose: {ast.unparse(node)}.T",
             )
+
+
+def _of_diagonal(context: Context, factor: Bound) -> bool:
+    """Say whether a factor is that of a matrix which is diagonal as it is written out, on every way."""
+    found = [*context.sources.originals(factor)]
+    return bool(found) and all(_diagonal(context, one) for one in found)
+
+
+def _diagonal(context: Context, source: Bound) -> bool:
+    value = source.value
+    if not isinstance(value, Call) or not value.args or context.flow.calls.callee_name(source) not in _FACTORS:
+        return False
+    given = context.flow.resolve(context.flow.with_value(source, value.args[0]))
+    matrices = own_stores(context, given.value) if isinstance(given.value, Attr) else []
+    matrices = matrices or [*context.sources.originals(given)]
+    return bool(matrices) and all(
+        isinstance(one.value, Call) and _written_diagonal(one.value, last(context.flow.calls.callee_name(one)))
+        for one in matrices
+    )
+
+
+def _written_diagonal(made: Call, word: str) -> bool:
+    """Say whether a call makes a diagonal matrix, also of rows that are written out with zeros beside the diagonal."""
+    if word in {"eye", "identity", "diag"}:
+        return len(made.args) == 1 and not made.keywords
+    rows = made.node.args[0] if word in {"array", "asarray"} and made.node.args else None
+    if not isinstance(rows, ast.List | ast.Tuple):
+        return False
+    return all(
+        isinstance(row, ast.List | ast.Tuple)
+        and len(row.elts) == len(rows.elts)
+        and all(constant(cell) == 0 for j, cell in enumerate(row.elts) if j != i)
+        for i, row in enumerate(rows.elts)
+    )
 
 
 _NORMAL = frozenset({"jax.random.normal", "numpy.random.normal", "numpy.random.randn", "numpy.random.standard_normal"})

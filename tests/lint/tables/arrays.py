@@ -99,6 +99,14 @@ def summed(tab, rows=((0, 0, 1), (2, 3, 3))):
     return tab
 summed(jnp.zeros(4))
 """,
+            """\
+def propagate(h, senders, receivers, weight):
+    messages = h[senders] @ weight
+    agg = jnp.zeros_like(h)
+    old = agg[receivers]
+    return agg.at[receivers].set(old + messages)  # NNX744
+propagate(jnp.ones((4, 2)), jnp.array([0, 1, 2]), jnp.array([1, 1, 3]), jnp.eye(2))
+""",
         ),
         clean=(
             "def pull(counts, arm):\n    return counts.at[arm].set(counts[arm] + 1)\nprint(pull(jnp.zeros(3), 1))\n",
@@ -211,6 +219,28 @@ ridge(jnp.ones((32, 10, 5)), jnp.ones((32, 10)), 0.1)
             "z = cho_solve(cho_factor(one), rows)  # NNX799\nw = cho_solve((low, True), b=rows)  # NNX799\n",
             _SYSTEMS + "class Gauss:\n    def __init__(self, d):\n        self.cov = 2.0 * jnp.eye(d)\n"
             "    def __call__(self, v):\n        return jnp.linalg.solve(self.cov, v)  # NNX799\nGauss(3)(rows)\n",
+            """\
+def systems(k, batch, dim):
+    return jax.random.normal(k, (batch, dim, dim)) + 4.0 * jnp.eye(dim), jnp.ones((batch, dim))
+@jit
+def solved(a, b):
+    return jnp.linalg.solve(a, b)  # NNX799
+a, b = systems(key, batch=3, dim=3)
+solved(a, b)
+""",
+            """\
+n_robots, dof = 4, 4
+mass = jnp.zeros((n_robots, dof, dof)) + jnp.eye(dof)
+class Arm:
+    def acceleration(self, force):
+        return jnp.linalg.solve(mass, force)  # NNX799
+Arm().acceleration(jnp.ones((n_robots, dof)))
+""",
+            """\
+n, d = 6, 2
+a = np.ones((n, d, d)) + np.eye(d)
+y = np.linalg.solve(a, np.ones((n, d)))  # NNX799
+""",
         ),
         clean=(
             """\
@@ -243,6 +273,32 @@ print(ridge(jnp.ones((32, 10, 5)), jnp.ones((32, 10)), 0.1).shape)
             "def fit(k, n, d):\n    m = jax.random.normal(k, (n, d, d))\n    right = jnp.ones((n, d))\n"
             "    return jnp.linalg.solve(m, jnp.expand_dims(right, -1)).squeeze(-1)\nfit(key, 4, 3)\n",
             _SYSTEMS + "y = cho_solve((jnp.linalg.cholesky(covs), True), rows[:, :, None])[..., 0]\n",
+            """\
+batch, dim = 3, 3
+a = jax.random.normal(key, (batch, dim, dim)) + 4.0 * jnp.eye(dim)
+y = jnp.linalg.solve(a, jnp.ones((batch, dim))[..., None])[..., 0]
+""",
+            """\
+batch, dim = 3, 3
+a = jax.random.normal(key, (batch, dim, dim)) + 4.0 * jnp.eye(dim)
+y = jnp.linalg.solve(a, jnp.ones((dim, dim)))  # one matrix for all
+z = jnp.linalg.solve(a, jnp.eye(dim))
+""",
+            """\
+n = 3
+a = jax.random.normal(key, (n, n, n)) + 4.0 * jnp.eye(n)
+y = jnp.linalg.solve(a, jnp.ones((n, n)))
+""",
+            """\
+batch, dim = 3, 3
+a = jax.random.normal(key, (batch, dim, dim)) + 4.0 * jnp.eye(dim)
+y = jax.vmap(jnp.linalg.solve)(a, jnp.ones((batch, dim)))
+""",
+            """\
+n, d = 6, 2
+a = np.ones((n, d, d)) + np.eye(d)
+y = np.linalg.solve(a, np.ones((n, d, 1)))[..., 0]
+""",
         ),
     ),
     "NNX840": Cases(
@@ -274,6 +330,24 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+import io
+def trimmed(series, start):
+    for name, item in series.items():
+        series[name] = item - start
+    return series
+file = io.BytesIO()
+jnp.savez(file, t=x)
+file.seek(0)
+series = dict(jnp.load(file))
+print(trimmed(series, series["t"][0]))
+""",
+            """\
+def shifted(series: dict[int, jax.Array], start):
+    series[0] = series[0] - start
+    return series
+print(shifted({0: x}, 1.0))
+""",
             # each round writes to a copy
             """\
 view = np.asarray(jnp.zeros(3))
@@ -515,8 +589,67 @@ def adapt(net, v, steps):
     return loss_fn(net, v)
 loss = adapt(model, x, 3)
 """,
+            """\
+critic = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+@nnx.jit
+def step(critic, optimizer, v):
+    optimizer.update(critic, nnx.grad(lambda m: m(v).sum())(critic))
+    params = nnx.state(critic, nnx.Param)
+    params = jax.tree.map(lambda p: jnp.clip(p, -0.1, 0.1), params)  # NNX842
+step(critic, nnx.Optimizer(critic, optax.sgd(0.1), wrt=nnx.Param), x)
+""",
+            """\
+def limited(p):
+    return jnp.where(p > 1, 1.0, p)
+def train(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    grads_new = jax.tree_util.tree_map(limited, grads)  # NNX842
+    opt.update(net, grads)
+train(model, optimizer, x)
+""",
+            """\
+class Decayed:
+    def __init__(self, net):
+        self.net = net
+    def decay(self, rate):
+        graphdef, weights = nnx.split(self.net)
+        weights = jax.tree.map(lambda w: w * (1 - rate), weights)  # NNX842
+Decayed(model).decay(0.1)
+""",
         ),
         clean=(
+            """\
+def to_host(tree):
+    return jax.tree.map(np.asarray, tree)
+def plotted(v):
+    heights = to_host({"a": v})
+    slopes = to_host({"a": v * 2})
+    return heights["a"]
+print(plotted(x))
+""",
+            """\
+def blended(one, two):
+    return jax.tree.map(lambda a, b: a * b, one, two)
+def fitted(one, two, product):
+    if product:
+        start = blended(one, two)
+    else:
+        start = one
+    start = one
+    return jax.tree.leaves(two)[0].sum()
+print(fitted({"a": x}, {"a": x}, True))
+""",
+            """\
+def energy_gradient(energy, v):
+    slope = jax.jit(jax.grad(energy))
+    energy = jax.jit(energy)
+    return slope(v)
+def lit(points, lights):
+    points = jax.lax.stop_gradient(points.reshape(-1, 3))
+    lights = jax.lax.stop_gradient(lights.reshape(-1, 3))
+    return points
+print(energy_gradient(lambda v: (v**2).sum(), x), lit(x, x))
+""",
             """\
 from flax import linen as nn
 from flax import serialization
@@ -699,6 +832,40 @@ def averaged(net, nets):
         total = jax.tree.map(jnp.add, total, nnx.state(other, nnx.Param))
     return total
 total = averaged(model, [nnx.clone(model)])
+""",
+            """\
+@nnx.jit
+def step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).sum())(net))
+    params = nnx.state(net, nnx.Param)
+    params = jax.tree.map(lambda p: jnp.clip(p, -0.1, 0.1), params)
+    nnx.update(net, params)
+step(model, optimizer, x)
+""",
+            """\
+def count(net):
+    params = nnx.state(net, nnx.Param)
+    params = jax.tree.map(lambda p: print(p.shape), params)
+    sizes = jax.tree.map(lambda p: p.size * 4, nnx.state(net))
+count(model)
+""",
+            """\
+def smooth(net, rounds):
+    state = nnx.state(net)
+    for _ in range(rounds):
+        total = sum(jnp.sum(leaf) for leaf in jax.tree.leaves(state))
+        print(total)
+        state = jax.tree.map(lambda p: p * 0.9, state)
+smooth(model, 2)
+""",
+            """\
+def halved(net):
+    def halve(v):
+        v[...] = v[...] * 0.5
+        return v
+    state = nnx.state(net)
+    state = jax.tree.map(halve, state, is_leaf=lambda v: isinstance(v, nnx.Variable))
+halved(model)
 """,
         ),
     ),
@@ -1090,6 +1257,48 @@ class Net(nnx.Module):
     "NNX847": Cases(
         bad=(
             """\
+def laplacian(u):
+    n, m = u.shape
+    i, j = jnp.meshgrid(jnp.arange(n), jnp.arange(m), indexing="ij")
+    return u[i + 1, j] + u[i - 1, j] - 2 * u  # NNX847
+print(laplacian(jnp.ones((3, 3))))
+""",
+            """\
+def laplacian(u):
+    cells = jnp.arange(u.shape[0])
+    return u[cells + 1] - 2 * u + u[cells - 1]  # NNX847
+print(laplacian(x))
+""",
+            """\
+def gradient(field):
+    i = jnp.arange(len(field))
+    right, left = i + 1, i - 1
+    return (field[right] - field[left]) / 2  # NNX847
+print(gradient(x))
+""",
+            """\
+def spread(u):
+    n = u.shape[0]
+    return jax.vmap(lambda i: u[i + 1] + u[i - 1] - 2 * u[i])(jnp.arange(n))  # NNX847
+print(spread(x))
+""",
+            """\
+def step(u):
+    i = jnp.arange(8)
+    return u + 0.1 * (u[i + 1, :] + u[i - 1, :] + u[:, i + 1] + u[:, i - 1] - 4 * u)  # NNX847
+print(step(jnp.ones((8, 8))))
+""",
+            """\
+SIZE = 4
+@partial(jit, static_argnames="size")
+def summed(data, begin, size):
+    return jax.lax.dynamic_slice_in_dim(data, begin, size).sum()  # NNX847
+def total(data):
+    return sum(summed(data, begin, SIZE) for begin in range(0, data.shape[0], SIZE))
+labels = jnp.sort(jnp.arange(10) % 3)
+print(total(jax.nn.one_hot(labels, 3) + 0.1 * jax.random.normal(key, (10, 3))))
+""",
+            """\
 SIZE, PART = 10, 4
 def put(buffer, place, rows):
     buffer = jax.lax.dynamic_update_slice(buffer, rows, (place, 0))  # NNX847
@@ -1430,8 +1639,93 @@ total = jax.lax.fori_loop(0, 4, body, 0.0)
 for start in range(0, 10, 4):
     print(jax.lax.dynamic_slice_in_dim(y, start, 4))  # NNX847
 """,
+            """\
+MOVES = [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b]
+def node(gene, a, b):
+    return jax.lax.switch(gene, MOVES, a, b)  # NNX847
+@jit
+def genome(genes, a, b):
+    return jax.vmap(node, in_axes=(0, None, None))(genes, a, b)
+genome(jnp.arange(1, len(MOVES) + 1), 7.0, 2.0)
+""",
+            """\
+@jit
+def run(op, v):
+    return jax.lax.switch(op, [jnp.sin, jnp.cos], v)  # NNX847
+for op in range(1, 3):
+    run(op, x)
+""",
+            """\
+from jax import lax
+OPS = (jnp.sin, jnp.cos, jnp.tanh)
+class Program:
+    def run(self, op, v):
+        return lax.switch(op, OPS, v)  # NNX847
+    def all(self, v):
+        return jax.vmap(self.run, in_axes=(0, None))(jnp.array([1, 2, 3]), v)
+Program().all(x)
+""",
+            """\
+OPS = (jnp.sin, jnp.cos, jnp.tanh)
+def node(gene, v):
+    return jax.lax.switch(gene, OPS, v)  # NNX847
+genes = jax.random.randint(key, (8,), 1, len(OPS) + 1)
+jax.vmap(node, in_axes=(0, None))(genes, 1.0)
+""",
         ),
         clean=(
+            """\
+def laplacian(u):
+    n, m = u.shape
+    i, j = jnp.meshgrid(jnp.arange(n), jnp.arange(m), indexing="ij")
+    return u[jnp.mod(i + 1, n), j] + u[i - 1, j] - 2 * u
+print(laplacian(jnp.ones((3, 3))))
+""",
+            """\
+def laplacian(u):
+    n = u.shape[0]
+    cells = jnp.arange(n)
+    return u[(cells + 1) % n] - 2 * u + u[cells - 1]
+print(laplacian(x))
+""",
+            """\
+def laplacian(u):
+    cells = jnp.arange(1, u.shape[0] - 1)
+    return u[cells + 1] - 2 * u[cells] + u[cells - 1]
+print(laplacian(x))
+""",
+            """\
+def laplacian(u):
+    i = jnp.arange(u.shape[0])
+    return u[jnp.minimum(i + 1, u.shape[0] - 1)] - 2 * u + u[jnp.maximum(i - 1, 0)]
+print(laplacian(x))
+""",
+            """\
+def inner(u):  # of an array with an element more at each end
+    i = jnp.arange(u.shape[0] - 2) + 1
+    return u[i + 1] - 2 * u[i] + u[i - 1]
+print(inner(x))
+""",
+            """\
+def padded(u):  # with an element behind the end for both sides
+    i = jnp.arange(3)
+    return u[i + 1] + u[i - 1]
+print(padded(jnp.zeros(4)))
+""",
+            """\
+def step(u):
+    i = jnp.arange(u.shape[0])
+    return u + 0.1 * (u[i + 1] - 2 * u + u[i - 1])
+def fixed(u):
+    return step(u).at[0].set(0.0).at[-1].set(0.0)
+print(fixed(x))
+""",
+            """\
+def differences(u):
+    i = jnp.arange(u.shape[0])
+    return u - u[i - 1]
+print(differences(x))
+""",
             """\
 SIZE, PART = 12, 4
 def put(buffer, place, rows):
@@ -1866,6 +2160,46 @@ print(jax.lax.fori_loop(0, 10 // 4, summed, 0.0))
 def windows(s, w):
     return jax.vmap(lambda i: jax.lax.dynamic_slice(s, (i,), (w,)))(jnp.arange(0, s.shape[0], w))
 print(windows(jnp.array([1.0, 2, 3, 4]), 2))
+""",
+            """\
+OPS = (jnp.sin, jnp.cos, jnp.tanh)
+def node(gene, v):
+    return jax.lax.switch(gene, OPS, v)
+jax.vmap(node, in_axes=(0, None))(jnp.arange(len(OPS)), 1.0)
+""",
+            """\
+OPS = (jnp.sin, jnp.cos, jnp.tanh)
+def node(gene, v):
+    return jax.lax.switch(gene - 1, OPS, v)
+jax.vmap(node, in_axes=(0, None))(jnp.arange(1, len(OPS) + 1), 1.0)
+""",
+            """\
+@jit
+def run(op, v):
+    return jax.lax.switch(op, [jnp.sin, jnp.cos, jnp.tanh], v)
+for op in range(1, 3):
+    run(op, x)
+""",
+            """\
+@jit
+def run(op, v):
+    return jax.lax.switch(op, [jnp.sin, jnp.cos, jnp.tanh], v)
+for op in range(5):
+    run(op, x)
+""",
+            """\
+OPS = (jnp.sin, jnp.cos, jnp.tanh)
+def node(gene, v):
+    return jax.lax.switch(gene, OPS, v)
+genes = jax.random.randint(key, (8,), 0, len(OPS))
+jax.vmap(node, in_axes=(0, None))(genes, 1.0)
+""",
+            """\
+@jit
+def run(op, v):
+    return jax.lax.switch(op, [lambda v: v, jnp.sin, jnp.cos], v)
+for op in range(1, 3):
+    run(op, x)
 """,
         ),
     ),

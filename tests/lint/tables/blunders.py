@@ -231,6 +231,25 @@ print(solve(x))
     "NNX974": Cases(
         bad=(
             """\
+def to_nhwc(images):
+    n, c, h, w = images.shape
+    return jnp.asarray(images).reshape(n, h, w, c)  # NNX974
+print(to_nhwc(np.ones((2, 3, 4, 5))).shape)
+""",
+            """\
+def channels_last(images):
+    n, c, h, w = images.shape
+    images = (images.astype(np.float32) / 255.0 - 0.5) * 2
+    return jnp.reshape(jnp.array(images), (n, h, w, c))  # NNX974
+print(channels_last(np.ones((2, 3, 4, 5))).shape)
+""",
+            """\
+def placed(v):
+    batch, length = v.shape[0], v.shape[1]
+    return jax.device_put(v).reshape(length, batch, -1)  # NNX974
+print(placed(np.ones((2, 3, 4))).shape)
+""",
+            """\
 def scores(y, wq, wk, heads):
     b, t, d = y.shape
     q = (y @ wq).reshape(b, heads, t, d // heads)  # NNX974
@@ -319,6 +338,25 @@ def attention(q, k, v, heads):
             "print(Attend(nnx.Rngs(0))(jnp.ones((2, 3, 4))).shape)\n",
         ),
         clean=(
+            """\
+def to_nhwc(images):
+    n, c, h, w = images.shape
+    return jnp.asarray(images).transpose(0, 2, 3, 1).reshape(n, h, w, c)
+print(to_nhwc(np.ones((2, 3, 4, 5))).shape)
+""",
+            """\
+def to_nhwc(images):
+    n, c, h, w = images.shape
+    flat = jnp.asarray(np.moveaxis(images, 1, -1)).reshape(n, h, w, c)
+    return flat.reshape(n, h * w, c) / 255, jnp.asarray(images).reshape(n, c, h * w)
+print(to_nhwc(np.ones((2, 3, 4, 5)))[0].shape)
+""",
+            """\
+def summed(a, b):
+    n, m = a.shape
+    return (a + b).reshape(n, m), jnp.asarray(a @ b.T).reshape(n, -1), (1 - b).reshape(m, n)
+print(summed(np.ones((2, 3)), np.ones((2, 3)))[1].shape)
+""",
             """\
 def relative_shift(scores):
     b, h, q, k = scores.shape
@@ -723,6 +761,47 @@ def hits(logits, labels):
     ),
     "NNX980": Cases(
         bad=(
+            """\
+def predict(params, v):
+    logits = v @ params["w"] + params["b"]
+    return logits - jax.nn.logsumexp(logits, axis=1, keepdims=True)
+def loss(params, batch):
+    v, labels = batch
+    return -jnp.mean(jnp.take(predict(params, v), labels, axis=0))  # NNX980
+""",
+            """\
+def nll(params, v, labels):
+    logits = v @ params
+    logp = jax.nn.log_softmax(logits, axis=1)
+    return -jnp.mean(logp[labels])  # NNX980
+""",
+            """\
+def nll(params, batch):
+    logits = batch["x"] @ params
+    right = jnp.argmax(logits, axis=-1) == batch["labels"]
+    logp = jnp.log(jax.nn.softmax(logits))
+    picked = logp[batch["labels"]]  # NNX980
+    return -picked.mean(), right.mean()
+""",
+            """\
+def nll(logits, y):
+    logp = logits - jax.scipy.special.logsumexp(logits, axis=1, keepdims=True)
+    picked = logp[:, y]  # NNX980
+    return -picked.mean()
+""",
+            """\
+from jax.nn import log_softmax
+def nll(logits, targets):
+    return -jnp.take(log_softmax(logits, axis=1), targets).mean()  # NNX980
+""",
+            """\
+def cross_entropy(logits, labels):
+    logp = jax.nn.log_softmax(logits)
+    return -logp[labels].mean()  # NNX980
+def loss(w, v, y):
+    return cross_entropy(v @ w, y)
+print(loss(jnp.ones((2, 3)), jnp.ones((4, 2)), jnp.array([0, 1, 2, 1])))
+""",
             "def nll(logits, labels):\n    p = jax.nn.log_softmax(logits)\n    return -p[:, labels].mean()  # NNX980\n",
             "def nll(z, y):\n    return -jnp.mean(nnx.log_softmax(z, axis=-1)[:, y])  # NNX980\n",
             """\
@@ -769,6 +848,48 @@ def chosen(q, actions):
             "print(td_loss(model, jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2)))\n",
         ),
         clean=(
+            """\
+def predict(params, v):
+    logits = v @ params
+    return logits - jax.nn.logsumexp(logits, axis=1, keepdims=True)
+def loss(params, batch):
+    v, labels = batch
+    return -jnp.mean(jnp.take_along_axis(predict(params, v), labels[:, None], axis=1))
+print(loss(jnp.ones((3, 2)), (jnp.ones((2, 3)), jnp.array([0, 1]))))
+""",
+            """\
+def nll(logits, label):
+    return -jax.nn.log_softmax(logits)[label]
+print(jax.vmap(nll)(jnp.ones((2, 3)), jnp.array([0, 2])).mean())
+""",
+            """\
+def nll(logits, labels):
+    return -jnp.mean(jax.nn.log_softmax(logits)[labels])
+print(nll(x, jnp.array([0, 1, 1])))  # one distribution, of which all are drawn
+""",
+            """\
+def per_sequence(logits, targets):
+    logp = jax.nn.log_softmax(logits)
+    return -jnp.mean(logp[targets])
+print(jax.vmap(per_sequence)(jnp.ones((2, 3)), jnp.array([[0, 1], [1, 2]])))
+""",
+            """\
+def nll(logits, y):
+    logp = logits - jax.scipy.special.logsumexp(logits, axis=1, keepdims=True)
+    return -logp[jnp.arange(y.shape[0]), y].mean()
+print(nll(jnp.ones((2, 3)), jnp.array([0, 1])))
+""",
+            """\
+def embed(table, labels):
+    return jnp.mean(table[labels]), jnp.take(table, labels, axis=0).sum()
+print(embed(jnp.ones((3, 2)), jnp.array([0, 1])))
+""",
+            """\
+def bandit(preferences, actions, rewards):
+    logp = jax.nn.log_softmax(preferences)
+    return -jnp.mean(logp[actions] * rewards)
+print(bandit(x, jnp.array([0, 1]), jnp.ones(2)))
+""",
             "def td_loss(net, batch, target):\n"
             '    q = net(batch["obs"])\n'
             '    chosen = q[jnp.arange(2), batch["actions"]]\n'

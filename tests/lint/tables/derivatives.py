@@ -391,6 +391,51 @@ for _ in range(3):
     grads = jax.grad(loss)(params, 1.0 + 2.0j)
     params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)  # NNX671
 """,
+            """\
+def loss(p, t):
+    return jnp.sum(jnp.abs(p["z"] - t) ** 2)
+truth = {"z": jnp.array([1.0 + 2.0j, -1.0j], jnp.complex64)}
+params = jax.tree.map(jnp.zeros_like, truth)
+velocity = jax.tree.map(jnp.zeros_like, truth)
+grad_fn = jax.jit(jax.grad(loss))
+for _ in range(3):
+    grads = grad_fn(params, truth["z"])
+    velocity = jax.tree.map(lambda v, g: 0.5 * v + g, velocity, grads)
+    params = jax.tree.map(lambda p, v: p - 0.05 * v, params, velocity)  # NNX671
+""",
+            """\
+def loss(z, t):
+    return jnp.sum(jnp.abs(z - t) ** 2)
+def fit(t):
+    z, m = jnp.zeros(3, jnp.complex64), jnp.zeros(3, jnp.complex64)
+    f = jit(jax.value_and_grad(loss))
+    for _ in range(3):
+        value, g = f(z, t)
+        m = 0.9 * m + 0.1 * g
+        z = z - 0.1 * m  # NNX671
+    return z
+fit(x * 1j)
+""",
+            """\
+def loss(p, t):
+    return jnp.sum(jnp.abs(p["z"] - t) ** 2)
+truth = {"z": jnp.array([1.0 + 2.0j, -1.0j], jnp.complex64)}
+params = jax.tree.map(jnp.zeros_like, truth)
+velocity = jax.tree.map(jnp.zeros_like, truth)
+grad_fn = jax.jit(jax.grad(loss))
+def gather(m, g):
+    return 0.9 * m + 0.1 * g
+def step(p, m):
+    return p - 0.1 * m
+class Fit:
+    def run(self, p, m, t):
+        for _ in range(3):
+            g = grad_fn(p, t)
+            m = jax.tree.map(gather, m, g)
+            p = jax.tree.map(step, p, m)  # NNX671
+        return p
+Fit().run(params, velocity, truth["z"])
+""",
         ),
         clean=(
             """\
@@ -480,6 +525,55 @@ w, spectrum = jnp.ones(3), jnp.fft.fft(x)
 for _ in range(3):
     w = w - 0.01 * jax.grad(loss)(w, spectrum)
 print(w)
+""",
+            """\
+def loss(p, t):
+    return jnp.sum(jnp.abs(p["z"] - t) ** 2)
+truth = {"z": jnp.array([1.0 + 2.0j, -1.0j], jnp.complex64)}
+params = jax.tree.map(jnp.zeros_like, truth)
+velocity = jax.tree.map(jnp.zeros_like, truth)
+grad_fn = jax.jit(jax.grad(loss))
+for _ in range(3):
+    grads = grad_fn(params, truth["z"])
+    velocity = jax.tree.map(lambda v, g: 0.5 * v + g.conj(), velocity, grads)
+    params = jax.tree.map(lambda p, v: p - 0.05 * v, params, velocity)
+""",
+            """\
+def loss(p, t):
+    return jnp.sum(jnp.abs(p["z"] - t) ** 2)
+truth = {"z": jnp.array([1.0 + 2.0j, -1.0j], jnp.complex64)}
+params = jax.tree.map(jnp.zeros_like, truth)
+velocity = jax.tree.map(jnp.zeros_like, truth)
+grad_fn = jax.jit(jax.grad(loss))
+for _ in range(3):
+    grads = jax.tree.map(jnp.conj, grad_fn(params, truth["z"]))
+    velocity = jax.tree.map(lambda v, g: 0.5 * v + g, velocity, grads)
+    params = jax.tree.map(lambda p, v: p - 0.05 * v, params, velocity)
+""",
+            """\
+def loss(p, t):
+    return jnp.sum(jnp.abs(p["z"] - t) ** 2)
+truth = {"z": jnp.array([1.0 + 2.0j, -1.0j], jnp.complex64)}
+params = jax.tree.map(jnp.zeros_like, truth)
+velocity = jax.tree.map(jnp.zeros_like, truth)
+grad_fn = jax.jit(jax.grad(loss))
+for _ in range(3):
+    grads = grad_fn(params, truth["z"])
+    velocity = jax.tree.map(lambda v, g: 0.5 * v + g, velocity, grads)
+    params = jax.tree.map(lambda p, v: p - 0.05 * jnp.conj(v), params, velocity)
+""",
+            """\
+def loss(p, t):
+    return jnp.sum(jnp.abs(p["z"] - t) ** 2)
+truth = {"z": jnp.array([1.0, 2.0])}
+params = jax.tree.map(jnp.zeros_like, truth)
+velocity = jax.tree.map(jnp.zeros_like, truth)
+grad_fn = jax.jit(jax.grad(loss))
+for _ in range(3):
+    grads = grad_fn(params, truth["z"])
+    velocity = jax.tree.map(lambda v, g: 0.5 * v + g, velocity, grads)
+    params = jax.tree.map(lambda p, v: p - 0.05 * v, params, velocity)
+t = jnp.ones(3) * 1j
 """,
         ),
     ),

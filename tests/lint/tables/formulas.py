@@ -405,6 +405,22 @@ def one(k, v):
 def noisy(v, k):
     return jax.vmap(one)(jax.random.split(k, len(v)), v)  # NNX783
 """,
+            """\
+def shift(k, row):
+    return jnp.roll(row, jax.random.randint(k, (), 0, 3))
+def shard(k, rows):
+    return jax.vmap(shift)(jax.random.split(k, rows.shape[0]), rows)  # NNX783
+augment = jax.pmap(shard, axis_name="devices", in_axes=(None, 0))
+augment(key, jnp.ones((1, 4, 3)))
+""",
+            """\
+class Augment:
+    def noise(self, rng, batch):
+        return batch["image"] + jax.random.normal(rng, batch["image"].shape)  # NNX783
+    def run(self, rng, batch):
+        return jax.pmap(self.noise, in_axes=(None, 0))(rng, batch)
+Augment().run(key, {"image": jnp.ones((1, 4, 3))})
+""",
         ),
         clean=(
             """\
@@ -485,10 +501,61 @@ def init(v, k):
     return jax.random.normal(k, (3, 2))
 init(jnp.ones((4, 3)), key)
 """,
+            """\
+def noisy(k, v):
+    return v + jax.random.normal(k, v.shape)
+jax.pmap(noisy, in_axes=(0, 0))(jax.random.split(key, 1), jnp.ones((1, 4, 3)))
+""",
+            """\
+def noisy(k, v):
+    k = jax.random.fold_in(k, jax.lax.axis_index("d"))
+    return v + jax.random.normal(k, v.shape)
+jax.pmap(noisy, axis_name="d", in_axes=(None, 0))(key, jnp.ones((1, 4, 3)))
+""",
+            """\
+def perturbed(k, params, v):
+    return v @ (params + jax.random.normal(k, params.shape))
+jax.pmap(perturbed, in_axes=(None, 0, 0))(key, jnp.ones((1, 3, 3)), jnp.ones((1, 4, 3)))
+""",
+            """\
+def noisy(k, v):
+    return v + jax.random.normal(k, v.shape)
+jax.pmap(noisy, in_axes=(None, 0))(key, jnp.broadcast_to(x, (1, 3)))
+""",
+            """\
+def projected(k, v):
+    return v @ jax.random.normal(k, (3, 2))
+jax.pmap(projected, in_axes=(None, 0))(key, jnp.ones((1, 4, 3)))
+""",
         ),
     ),
     "NNX790": Cases(
         bad=(
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas_bar = jnp.cumprod(1.0 - betas)
+def add(v, t, noise):
+    a = alphas_bar[t][:, None]
+    return a * v + (1.0 - a) * noise  # NNX790
+add(jnp.ones((2, 3)), jnp.arange(2), jnp.ones((2, 3)))
+""",
+            """\
+class Noise:
+    def __init__(self, betas):
+        self.bars = jnp.cumprod(1 - betas)
+    def add(self, k, v, t):
+        bar = jnp.take(self.bars, t)
+        rest = 1 - bar
+        return v * bar + jax.random.normal(k, v.shape) * rest  # NNX790
+Noise(jnp.linspace(1e-4, 0.02, 10)).add(key, x, 3)
+""",
+            """\
+def bars(betas):
+    return jnp.cumprod(1 - betas)
+def q_sample(x0, eps, alpha_bar_t):
+    return alpha_bar_t * x0 + (1.0 - alpha_bar_t) * eps  # NNX790
+print(q_sample(x, x, bars(x * 0.1)))
+""",
             """\
 alpha_bar = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, 10))
 root = alpha_bar**0.5
@@ -559,6 +626,28 @@ forward = lambda v, a, eps: jnp.sqrt(a) * v + (1 - a) * eps  # NNX790
 """,
         ),
         clean=(
+            """\
+betas = jnp.linspace(1e-4, 0.02, 10)
+alphas_bar = jnp.cumprod(1.0 - betas)
+signal, spread = jnp.sqrt(alphas_bar), jnp.sqrt(1 - alphas_bar)
+def add(v, t, noise):
+    return signal[t] * v + spread[t] * noise
+print(add(x, 2, x))
+""",
+            """\
+betas = jnp.cumprod(jnp.full(10, 0.9))
+def flow(v, t, noise):  # flow matching goes along straight lines
+    return (1.0 - t) * noise + t * v
+def average(decay, old, new):
+    return decay * old + (1.0 - decay) * new
+print(flow(x, 0.3, x), average(betas[0], x, x))
+""",
+            """\
+discounts = jnp.cumprod(jnp.full(3, 0.9))
+def mixed(v, other):
+    return discounts * v + (1 - discounts) * other
+print(mixed(x, x))
+""",
             """\
 def mixed(k, v, u):
     t = jnp.sqrt(u)

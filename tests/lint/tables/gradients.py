@@ -1113,6 +1113,25 @@ both = jax.value_and_grad(pinball)
         ),
         clean=(
             """\
+def descended(start, slope, rate, steps):
+    w = start
+    history, residuals = [w], []
+    for i in range(steps):
+        new = jnp.clip(w - rate * slope(w), 0)
+        residuals.append(jnp.linalg.norm(new - w))
+        w = new
+        history.append(w)
+    return history, residuals
+def compared():
+    def height(p):
+        return 10 * (p[0] - 1.0) ** 2 + (p[1] - 2.0) ** 2
+    slope = jax.grad(height)
+    starts = [10 * jnp.array([-jnp.sqrt(2) / 2, -np.sqrt(2) / 2]), 10 * jnp.array([np.cos(0.1), np.sin(0.1)])]
+    for i in range(len(starts)):
+        print(descended(starts[i], slope, 0.01, 3))
+compared()
+""",
+            """\
 class Model:
     def constrained(self, u):
         return {"params": u}
@@ -1441,6 +1460,23 @@ slope = jax.value_and_grad(root)
             "slope = jax.grad(lambda v: jax.lax.while_loop(lambda c: c < 3, lambda c: c + v, 0.0))  # NNX872\n",
         ),
         clean=(
+            """\
+def ordered(edges):
+    waiting = jnp.sum(edges != 0.0, axis=0)
+    order = jnp.full(waiting.shape, 9)
+    def going(carry):
+        return jnp.any(carry[2] == 0) & (carry[1] < 3)
+    def body(carry):
+        order, i, waiting = carry
+        one = jnp.argmax(waiting == 0)
+        waiting = jnp.where(edges[one] != 0.0, waiting - 1, waiting).at[one].set(-1)
+        return order.at[i].set(one), i + 1, waiting
+    return jax.lax.while_loop(going, body, (order, 0, waiting))[0]
+def loss(weights, v):
+    exists = weights != 0.0
+    return jnp.sum(v[ordered(exists)] * weights)
+print(jax.grad(loss)(jnp.triu(jnp.ones((3, 3)), 1), x))
+""",
             """\
 def loop(matrix, b, tol):
     def going(v):

@@ -555,6 +555,17 @@ print(config.hyperparams, optax.inject_hyperparams)
             "_, most = jnp.ones((2, 5)).min(axis=0)  # NNX720\n",
         ),
         clean=(
+            """\
+def register(cls, **functions):
+    for name, function in functions.items():
+        setattr(cls, name, function)
+    return "ArrayImpl"
+class Tracers:
+    pass
+register(Tracers, clamp=jnp.clip)
+register(type(jnp.ones(3)), clamp=jnp.clip)
+print(jnp.ones(3).clamp(0, 1))
+""",
             "points = jnp.ones((5, 2))\nxmin, ymin = points.min(axis=0)\nxmax, ymax = points.max(axis=0)\n",
             "points = jnp.ones((5, 2))\nlo_x, lo_y = points.min(axis=0)\nhi_x, hi_y = jnp.max(points, axis=0)\n",
             "points = jnp.ones((5, 2))\na_min, b_min = points.min(axis=0)\nx1, x2 = jnp.median(points, axis=0)\n",

@@ -84,6 +84,52 @@ print(options.best_mode)
     ),
     "NNX775": Cases(
         bad=(
+            """\
+@jax.tree_util.register_pytree_node_class
+class Stats:
+    def __init__(self, mean, momentum=0.9):
+        self.mean = mean
+        self.momentum = momentum
+    def tree_flatten(self):
+        return (self.mean,), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)  # NNX775
+    def update(self, v):
+        return self.momentum * self.mean + (1 - self.momentum) * v
+print(jax.jit(lambda s: s)(Stats(x, momentum=0.5)).update(x))
+""",
+            """\
+import dataclasses
+@jax.tree_util.register_pytree_node_class
+@dataclasses.dataclass
+class Stats:
+    mean: jax.Array
+    momentum: float = 0.9
+    def tree_flatten(self):
+        children = (self.mean,)
+        return children, ()
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        (mean,) = children
+        return cls(mean=children[0])  # NNX775
+    def update(self, v):
+        return self.momentum * self.mean + (1 - self.momentum) * v
+print(jax.jit(lambda s: s)(Stats(x, 0.5)).update(x))
+""",
+            """\
+class Filter:
+    def __init__(self, taps, rate=1.0):
+        self.taps, self.rate = taps, rate
+def pack(f):
+    return [f.taps], None
+def unpack(aux, children):
+    return Filter(children[0])  # NNX775
+jax.tree_util.register_pytree_node(Filter, pack, unpack)
+def applied(f, v):
+    return f.rate * v * f.taps
+print(jax.jit(applied)(Filter(x, rate=2.0), x))
+""",
             _CLASS
             + _LINE
             + _FLATTEN
@@ -137,6 +183,102 @@ print(options.best_mode)
             + "        mean, std = children\n        return cls(mean, log_std=std)  # NNX775\n",
         ),
         clean=(
+            """\
+@jax.tree_util.register_pytree_node_class
+class Stats:
+    def __init__(self, mean, momentum=0.9):
+        self.mean = mean
+        self.momentum = momentum
+    def tree_flatten(self):
+        return (self.mean,), (self.momentum,)
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children, *aux)
+    def update(self, v):
+        return self.momentum * self.mean + (1 - self.momentum) * v
+print(jax.jit(lambda s: s)(Stats(x, momentum=0.5)).update(x))
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Stats:
+    def __init__(self, mean, momentum=0.9):
+        self.mean = mean
+        self.momentum = momentum
+    def tree_flatten(self):
+        return (self.mean,), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+    def update(self, v):
+        return self.momentum * self.mean + (1 - self.momentum) * v
+print(jax.jit(lambda s: s)(Stats(x, 0.9)).update(x))
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Stats:
+    def __init__(self, mean, momentum=0.9):
+        self.mean = mean
+        self.momentum = momentum
+    def tree_flatten(self):
+        return (self.mean,), self.momentum
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        new = cls(*children)
+        new.momentum = aux
+        return new
+    def update(self, v):
+        return self.momentum * self.mean + (1 - self.momentum) * v
+print(jax.jit(lambda s: s)(Stats(x, momentum=0.5)).update(x))
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Stats:
+    def __init__(self, mean, momentum=0.9):
+        self.mean = mean
+        self.momentum = momentum
+    def tree_flatten(self):
+        return (self.mean,), {'momentum': self.momentum}
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children, **aux)
+    def update(self, v):
+        return self.momentum * self.mean + (1 - self.momentum) * v
+print(jax.jit(lambda s: s)(Stats(x, momentum=0.5)).update(x))
+""",
+            """\
+import dataclasses
+@jax.tree_util.register_pytree_node_class
+@dataclasses.dataclass
+class Stats:
+    mean: jax.Array
+    width: int = 0
+    momentum: float = dataclasses.field(default=0.9, init=False)
+    def __post_init__(self):
+        self.width = len(self.mean)
+    def tree_flatten(self):
+        return (self.mean,), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+    def size(self):
+        return self.width * self.momentum
+print(jax.jit(lambda s: s)(Stats(x, 3)).size())
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Stats:
+    def __init__(self, mean, name="stats"):
+        self.mean = mean
+        self.name = name
+    def __repr__(self):
+        return self.name
+    def tree_flatten(self):
+        return (self.mean,), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+print(jax.jit(lambda s: s)(Stats(x, "other")))
+""",
             _CLASS + _LINE + _FLATTEN + _UNFLATTEN + "        line = cls.__new__(cls)\n"
             "        line.slope, line.offset = children\n        line.name = rest\n        return line\n",
             _CLASS
@@ -233,6 +375,52 @@ for one in ahead(stream(range(3))):
             _ROWS + "def ring(rows):\n    data = np.zeros((3, 64, 8), np.float32)\n    kept = []\n"
             "    for i, row in enumerate(rows):\n        slot = i % 3\n        data[slot] = row\n"
             "        kept.append(jax.device_put(data[slot]))  # NNX776\n    return kept\nring(rows)\n",
+            """\
+import collections
+def aligned(shape):
+    raw = np.empty(int(np.prod(shape)) * 4 + 64, dtype=np.uint8)
+    offset = -raw.ctypes.data % 64
+    return raw[offset : offset + int(np.prod(shape)) * 4].view(np.float32).reshape(shape)
+def read(i, out):
+    out[:] = i
+def prefetch(n, depth=3):
+    queue = collections.deque()
+    buffer = aligned((32, 8))
+    for i in range(n):
+        read(i, buffer)
+        queue.append(jax.device_put(buffer))  # NNX776
+        if len(queue) == depth:
+            yield queue.popleft()
+    while queue:
+        yield queue.popleft()
+print([float(one.mean()) for one in prefetch(6)])
+""",
+            """\
+class Slot:
+    def __init__(self):
+        self.obs = np.zeros((32, 8), np.float32)
+    def collect(self, i):
+        for t in range(32):
+            self.obs[t] = i
+        return self.obs
+slot = Slot()
+replay = []
+for i in range(4):
+    obs = slot.collect(i)
+    replay.append(jax.device_put(obs))  # NNX776
+""",
+            """\
+def fill(out, i):
+    np.copyto(out, i)
+def kept(n):
+    buffer = np.empty((32, 8), np.float32)
+    found = []
+    for i in range(n):
+        fill(buffer, i)
+        found.append(jnp.asarray(buffer))  # NNX776
+    return found
+kept(3)
+""",
         ),
         clean=(
             """\
@@ -294,6 +482,72 @@ print([float(one[0]) for one in list(stream(range(3)))])
             "    kept.append(pool.sample())\n",
             _ROWS + "buffer = np.empty((64, 8), np.float32)\nkept = []\nfor row in rows:\n    buffer[:] = row\n"
             "    kept.append(jnp.asarray(buffer, copy=True))\n",
+            """\
+import collections
+def read(i, out):
+    out[:] = i
+def prefetch(n, depth=3):
+    queue = collections.deque()
+    buffer = np.empty((32, 8), np.float32)
+    for i in range(n):
+        read(i, buffer)
+        queue.append(jax.device_put(buffer.copy()))
+        if len(queue) == depth:
+            yield queue.popleft()
+    while queue:
+        yield queue.popleft()
+print([float(one.mean()) for one in prefetch(6)])
+""",
+            """\
+class Slot:
+    def collect(self, i):
+        obs = np.zeros((32, 8), np.float32)
+        obs[:] = i
+        return obs
+slot = Slot()
+replay = []
+for i in range(4):
+    obs = slot.collect(i)
+    replay.append(jax.device_put(obs))
+""",
+            """\
+class Slot:
+    def __init__(self):
+        self.obs = np.zeros((32, 8), np.float32)
+    def collect(self, i):
+        self.obs[:] = i
+        return self.obs
+replay = []
+for i in range(4):
+    slot = Slot()
+    obs = slot.collect(i)
+    replay.append(jax.device_put(obs))
+""",
+            """\
+class Slot:
+    def __init__(self):
+        self.obs = np.zeros((32, 8), np.float32)
+    def collect(self, i):
+        self.obs[:] = i
+        return self.obs.copy()
+slot = Slot()
+replay = []
+for i in range(4):
+    obs = slot.collect(i)
+    replay.append(jax.device_put(obs))
+""",
+            """\
+def total(out):
+    return out.sum()
+def kept(n):
+    buffer = np.ones((32, 8), np.float32)
+    found = []
+    for i in range(n):
+        total(buffer)
+        found.append(jnp.asarray(buffer))
+    return found
+kept(3)
+""",
         ),
     ),
 }

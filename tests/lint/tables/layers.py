@@ -1000,6 +1000,31 @@ def saved(state, folder="ckpts"):
     ),
     "NNX716": Cases(
         bad=(
+            """\
+import pathlib
+import shutil
+import tempfile
+import orbax.checkpoint as ocp
+run = pathlib.Path(tempfile.mkdtemp()) / "run"
+run.mkdir()
+saver = ocp.StandardCheckpointer()
+saver.save(run / "final", {"w": x})
+for path in run.iterdir():  # NNX716
+    if path.name == "final":
+        shutil.copytree(path, run.parent / path.name)
+""",
+            """\
+import pathlib
+import shutil
+import tempfile
+import orbax.checkpoint as ocp
+run = pathlib.Path(tempfile.mkdtemp()) / "run"
+run.mkdir()
+saver = ocp.StandardCheckpointer()
+place = run / "final"
+saver.save(place, {"w": x})
+shutil.copytree(run, run.parent / "served")  # NNX716
+""",
             "import orbax.checkpoint as ocp\ndef copied(path):\n    saver = ocp.StandardCheckpointer()\n"
             "    saver.save(path, nnx.state(model))\n"
             "    return ocp.StandardCheckpointer().restore(path)  # NNX716\n",
@@ -1028,6 +1053,47 @@ state = ocp.StandardCheckpointer().restore(folder + "/other", nnx.state(model)) 
 """,
         ),
         clean=(
+            """\
+import pathlib
+import shutil
+import tempfile
+import orbax.checkpoint as ocp
+run = pathlib.Path(tempfile.mkdtemp()) / "run"
+run.mkdir()
+saver = ocp.StandardCheckpointer()
+saver.save(run / "final", {"w": x})
+saver.wait_until_finished()
+for path in run.iterdir():
+    if path.name == "final":
+        shutil.copytree(path, run.parent / path.name)
+""",
+            """\
+import pathlib
+import shutil
+import tempfile
+import orbax.checkpoint as ocp
+run = pathlib.Path(tempfile.mkdtemp()) / "run"
+run.mkdir()
+saver = ocp.StandardCheckpointer()
+saver.save(run / "final", {"w": x})
+for path in run.iterdir():
+    if path.name.startswith("old"):
+        shutil.rmtree(path)
+print([path.name for path in run.parent.iterdir() if path.name != "served"])
+saver.wait_until_finished()
+""",
+            """\
+import pathlib
+import shutil
+import tempfile
+import orbax.checkpoint as ocp
+run = pathlib.Path(tempfile.mkdtemp()) / "run"
+run.mkdir()
+saver = ocp.StandardCheckpointer()
+saver = ocp.PyTreeCheckpointer()
+saver.save(run / "final", {"w": x})
+shutil.copytree(run, run.parent / "served")
+""",
             _ORBAX + "path = os.path.join(root, 'a')\nsaver = ocp.StandardCheckpointer()\nsaver.save(path, {'a': x})\n"
             "saver.wait_until_finished()\nprint(os.path.exists(path))\n",
             _ORBAX + "path = os.path.join(root, 'a')\nsaver = ocp.PyTreeCheckpointer()\nsaver.save(path, {'a': x})\n"
@@ -1699,6 +1765,34 @@ print(trainer.evaluate(jnp.ones((2, 3))))
     ),
     "NNX680": Cases(
         bad=(
+            """\
+def convert(state_dict):
+    params = []
+    for i in range(2):
+        weight = jnp.asarray(state_dict[f"layers.{i}.weight"])
+        bias = jnp.asarray(state_dict[f"layers.{i}.bias"])
+        params.append({"kernel": weight, "bias": bias})  # NNX680
+    return params
+@jax.jit
+def forward(params, v):
+    for layer in params:
+        v = jax.nn.relu(v @ layer["kernel"] + layer["bias"])
+    return v
+sd = {f"layers.{i}.{word}": np.ones((3, 3) if word == "weight" else 3) for i in range(2) for word in ("weight", "bias")}
+print(forward(convert(sd), x))
+""",
+            """\
+def linear(state_dict, v):
+    w = jnp.array(state_dict["fc.weight"])
+    return jnp.array(state_dict["fc.bias"]) + jnp.dot(v, w)  # NNX680
+print(linear({"fc.weight": np.ones((3, 3)), "fc.bias": np.ones(3)}, x))
+""",
+            """\
+def apply(path, v):
+    import torch
+    dump = torch.load(path)
+    return v @ dump["out.weight"].numpy() + dump["out.bias"].numpy()  # NNX680
+""",
             _PORTED.replace('["fc2.weight"].numpy().T', '["fc2.weight"].numpy()  # NNX680'),
             # the layers are in sight
             _PORTED.replace('["fc1.weight"].numpy().T', '["fc1.weight"].numpy()  # NNX680').replace(
@@ -1721,6 +1815,39 @@ def port(net, torch_net):
 """,
         ),
         clean=(
+            """\
+def convert(state_dict):
+    params = []
+    for i in range(2):
+        weight = jnp.asarray(state_dict[f"layers.{i}.weight"]).T
+        bias = jnp.asarray(state_dict[f"layers.{i}.bias"])
+        params.append({"kernel": weight, "bias": bias})
+    return params
+@jax.jit
+def forward(params, v):
+    for layer in params:
+        v = jax.nn.relu(v @ layer["kernel"] + layer["bias"])
+    return v
+sd = {f"layers.{i}.{word}": np.ones((3, 3) if word == "weight" else 3) for i in range(2) for word in ("weight", "bias")}
+print(forward(convert(sd), x))
+""",
+            """\
+def linear(state_dict, v):
+    w, b = jnp.array(state_dict["fc.weight"]), jnp.array(state_dict["fc.bias"])
+    return v @ w.T + b, w @ v + b
+print(linear({"fc.weight": np.ones((3, 3)), "fc.bias": np.ones(3)}, x)[0])
+""",
+            """\
+def conv1d(state_dict, v):  # GPT-2
+    return v @ state_dict["h.0.attn.c_attn.weight"] + state_dict["h.0.attn.c_attn.bias"]
+print(conv1d({"h.0.attn.c_attn.weight": np.ones((3, 3)), "h.0.attn.c_attn.bias": np.ones(3)}, x))
+""",
+            """\
+def own(params, v):
+    return v @ params["fc.weight"] + params["fc.bias"]
+state_dict = {"fc.weight": np.ones((3, 3)), "fc.bias": np.ones(3)}
+print(own(state_dict, x), x @ state_dict["fc.weight"])
+""",
             _PORTED,
             # all kernels are turned around afterwards
             _PORTED.replace('"].numpy().T', '"].numpy()').replace(

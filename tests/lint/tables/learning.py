@@ -954,6 +954,33 @@ class Agent:
             "        kept[t] = total\n"
             "    return kept\n"
             "print(rewards_to_go(np.ones(3)))\n",
+            """\
+def discounted_returns(rewards, gamma=0.9):
+    def backup(carry, r):
+        carry = r + gamma * carry
+        return carry, carry
+    _, out = jax.lax.scan(backup, 0.0, rewards, reverse=True)
+    return out
+def policy_loss(logp, rewards):
+    returns = jnp.flip(discounted_returns(rewards))  # NNX931
+    return -(logp * (returns - returns.mean())).sum()
+policy_loss(x, x)
+""",
+            """\
+class Agent:
+    def __init__(self, gamma):
+        self.gamma = gamma
+    def to_go(self, rewards):
+        def backup(carry, r):
+            carry = r + self.gamma * carry
+            return carry, carry
+        last, out = jax.lax.scan(backup, 0.0, rewards, reverse=True)
+        return last, out
+    def loss(self, logp, rewards):
+        last, found = self.to_go(rewards)
+        return -(logp * found[::-1]).sum()  # NNX931
+Agent(0.9).loss(x, x)
+""",
         ),
         clean=(
             """\
@@ -1132,6 +1159,52 @@ def smooth(xs, decay):
             "        kept.append(total)\n"
             "    return np.array(kept)\n"
             "print(discounted_returns([1.0, 0.0][::-1], 0.9)[::-1])\n",
+            """\
+def discounted_returns(rewards, gamma=0.9):
+    def backup(carry, r):
+        carry = r + gamma * carry
+        return carry, carry
+    _, out = jax.lax.scan(backup, 0.0, rewards, reverse=True)
+    return out
+def policy_loss(logp, rewards):
+    returns = discounted_returns(rewards)
+    return -(logp * (returns - returns.mean())).sum()
+policy_loss(x, x)
+""",
+            """\
+def discounted_returns(rewards, gamma=0.9):
+    def backup(carry, r):
+        carry = r + gamma * carry
+        return carry, carry
+    _, out = jax.lax.scan(backup, 0.0, rewards, reverse=True)
+    return out
+def so_far(rewards):
+    return discounted_returns(rewards[::-1])[::-1]
+so_far(x)
+""",
+            """\
+def discounted_returns(rewards, gamma=0.9):
+    def backup(carry, r):
+        carry = r + gamma * carry
+        return carry, carry
+    _, out = jax.lax.scan(backup, 0.0, rewards, reverse=True)
+    return out
+def flipped(rewards):
+    return jnp.flip(jax.vmap(discounted_returns)(rewards), axis=0)
+flipped(jnp.ones((2, 3)))
+""",
+            """\
+def discounted_returns(rewards, gamma=0.9):
+    def backup(carry, r):
+        carry = r + gamma * carry
+        return carry, carry
+    _, out = jax.lax.scan(backup, 0.0, rewards, reverse=True)
+    return out
+def first(rewards):
+    turned = jnp.flip(rewards)
+    return jnp.flip(discounted_returns(turned))
+first(x)
+""",
         ),
     ),
     "NNX930": Cases(

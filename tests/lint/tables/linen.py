@@ -187,6 +187,16 @@ def loss(params):
         clean=(
             """\
 from flax import linen as nn
+from flax.training.train_state import TrainState
+layer = nn.Dense(3)
+variables = layer.init(key, x)
+state = TrainState.create(params=variables, tx=optax.sgd(0.1), apply_fn=None)
+other = nn.Dense(2)
+second = TrainState.create(params=other.init(key, x)["params"], tx=optax.sgd(0.1), apply_fn=other.apply)
+print(layer.apply(state.params, x), second.apply_fn({"params": second.params}, x))
+""",
+            """\
+from flax import linen as nn
 from flax.training import train_state
 net = nn.Dense(2)
 variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
@@ -1857,6 +1867,258 @@ print(Own.initialize_carry(2, 3).shape)
             """\
 cell = nnx.GRUCell(3, 4, rngs=nnx.Rngs(0))
 print(cell.initialize_carry((2, 3), nnx.Rngs(1)).shape)
+""",
+        ),
+    ),
+    "NNX541": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+from flax.training.train_state import TrainState
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=False):
+        return nn.Dense(1)(nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v)))
+net, rows = Net(), jnp.ones((2, 3))
+variables = net.init(key, rows)
+state = TrainState.create(apply_fn=net.apply, params=variables, tx=optax.adamw(1e-3))  # NNX541
+@jax.jit
+def step(state, v):
+    grads = jax.grad(lambda p: state.apply_fn(p, v).sum())(state.params)
+    return state.apply_gradients(grads=grads)
+state = step(state, rows)
+""",
+            """\
+from flax import linen as nn
+from flax.training import train_state
+class Block(nn.Module):
+    def setup(self):
+        self.norm = nn.BatchNorm(use_running_average=False)
+    def __call__(self, v):
+        return nn.relu(self.norm(v))
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(1)(Block()(v))
+def made(net, key, v, rate):
+    params = net.init(key, v)
+    return train_state.TrainState.create(apply_fn=net.apply, params=params, tx=optax.adam(rate))  # NNX541
+def step(state, v):
+    def loss(params):
+        y, _ = state.apply_fn(params, v, mutable=["batch_stats"])
+        return y.sum()
+    return state.apply_gradients(grads=jax.grad(loss)(state.params))
+print(step(made(Net(), key, jnp.ones((2, 3)), 1e-3), jnp.ones((2, 3))).step)
+""",
+            """\
+from flax import linen as nn
+from flax.training.train_state import TrainState
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=False):
+        return nn.Dense(1)(nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v)))
+net, rows = Net(), jnp.ones((2, 3))
+def fitted(v):
+    weights = net.init(key, v)
+    tx = optax.adamw(1e-3)
+    opt_state = tx.init(weights)  # NNX541
+    grads = jax.grad(lambda w: net.apply(w, v).sum())(weights)
+    updates, opt_state = tx.update(grads, opt_state, weights)
+    return optax.apply_updates(weights, updates)
+print(fitted(rows)["batch_stats"])
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+from flax.training.train_state import TrainState
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=False):
+        return nn.Dense(1)(nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v)))
+net, rows = Net(), jnp.ones((2, 3))
+variables = net.init(key, rows)
+class State(TrainState):
+    statistics: dict
+state = State.create(
+    apply_fn=net.apply, params=variables["params"], tx=optax.adamw(1e-3), statistics=variables["batch_stats"]
+)
+def loss(p, v):
+    return state.apply_fn({"params": p, "batch_stats": state.statistics}, v).sum()
+state = state.apply_gradients(grads=jax.grad(loss)(state.params, rows))
+""",
+            """\
+from flax import linen as nn
+from flax.training.train_state import TrainState
+net, rows = nn.Sequential([nn.Dense(4), nn.relu, nn.Dense(1)]), jnp.ones((2, 3))
+params = net.init(key, rows)
+state = TrainState.create(apply_fn=net.apply, params=params, tx=optax.adam(1e-3))
+state = state.apply_gradients(grads=jax.grad(lambda p: state.apply_fn(p, rows).sum())(state.params))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(1)(nn.LayerNorm()(v))
+class Normed(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.BatchNorm(use_running_average=True)(v)
+params = Net().init(key, jnp.ones((2, 3)))
+opt_state = optax.adam(1e-3).init(params)
+print(Normed().init_with_output(key, jnp.ones((2, 3)))[0])
+""",
+            """\
+from flax import linen as nn
+from flax.training.train_state import TrainState
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=False):
+        return nn.Dense(1)(nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v)))
+net, rows = Net(), jnp.ones((2, 3))
+variables = net.init(key, rows)
+tx = optax.multi_transform(
+    {"train": optax.adam(1e-3), "keep": optax.set_to_zero()}, {"params": "train", "batch_stats": "keep"}
+)
+opt_state = tx.init(variables)
+""",
+            """\
+from flax import linen as nn
+from flax.training.train_state import TrainState
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=False):
+        return nn.Dense(1)(nn.BatchNorm(use_running_average=not train)(nn.Dense(4)(v)))
+net, rows = Net(), jnp.ones((2, 3))
+params = net.init(key, rows)["params"]
+opt_state = optax.adam(1e-3).init(params)
+print(len(jax.tree.leaves(opt_state)))
+""",
+        ),
+    ),
+    "NNX542": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Encoder(nn.Module):
+    dim: int
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.dim)(nn.relu(nn.Dense(8)(v)))
+class Siamese(nn.Module):
+    dim: int = 4
+    @nn.compact
+    def __call__(self, a, b):
+        za = Encoder(self.dim)(a)
+        zb = Encoder(self.dim)(b)  # NNX542
+        return jnp.linalg.norm(za - zb, axis=-1)
+print(Siamese().init_with_output(key, x, x)[0])
+""",
+            """\
+from flax import linen as nn
+class Encoder(nn.Module):
+    dim: int
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.dim)(nn.relu(nn.Dense(8)(v)))
+class TripletNet(nn.Module):
+    def setup(self):
+        self.first = Encoder(4)
+        self.second = Encoder(4)  # NNX542
+    def distance(self, p, q):
+        return jnp.sum((p - q) ** 2)
+    def __call__(self, anchor, other):
+        left, right = self.first(anchor), self.second(other)
+        return self.distance(left, right)
+print(TripletNet().init_with_output(key, x, x)[0])
+""",
+            """\
+import flax.linen as fnn
+class SiameseHead(fnn.Module):
+    @fnn.compact
+    def __call__(self, left, right):
+        return jnp.abs(fnn.Dense(4)(left) - fnn.Dense(4)(right)).sum()  # NNX542
+print(SiameseHead().init_with_output(key, x, x)[0])
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Encoder(nn.Module):
+    dim: int
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.dim)(nn.relu(nn.Dense(8)(v)))
+class Siamese(nn.Module):
+    dim: int = 4
+    @nn.compact
+    def __call__(self, a, b):
+        encoder = Encoder(self.dim)
+        za, zb = encoder(a), encoder(b)
+        return jnp.linalg.norm(za - zb, axis=-1)
+print(Siamese().init_with_output(key, x, x)[0])
+""",
+            """\
+from flax import linen as nn
+class Encoder(nn.Module):
+    dim: int
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.dim)(nn.relu(nn.Dense(8)(v)))
+class TwoTower(nn.Module):
+    @nn.compact
+    def __call__(self, user, item):
+        u, i = Encoder(4)(user), Encoder(4)(item)
+        return (u * i).sum()
+print(TwoTower().init_with_output(key, x, x)[0])
+""",
+            """\
+from flax import linen as nn
+class Encoder(nn.Module):
+    dim: int
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.dim)(nn.relu(nn.Dense(8)(v)))
+class Siamese(nn.Module):
+    def setup(self):
+        self.encoder = Encoder(4)
+        self.head = nn.Dense(1)
+        self.other = nn.Dense(1)
+    def __call__(self, a, b):
+        za, zb = self.encoder(a), self.encoder(b)
+        return self.head(jnp.abs(za - zb)) + self.other(za * zb)
+print(Siamese().init_with_output(key, x, x)[0])
+""",
+            """\
+from flax import linen as nn
+class Encoder(nn.Module):
+    dim: int
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.dim)(nn.relu(nn.Dense(8)(v)))
+class PseudoSiamese(nn.Module):
+    @nn.compact
+    def __call__(self, a, b):
+        za = Encoder(4)(a)
+        zb = Encoder(4)(b)
+        return jnp.linalg.norm(za - zb, axis=-1)
+print(PseudoSiamese().init_with_output(key, x, x)[0])
+""",
+            """\
+from flax import linen as nn
+class Encoder(nn.Module):
+    dim: int
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.dim)(nn.relu(nn.Dense(8)(v)))
+class Siamese(nn.Module):
+    @nn.compact
+    def __call__(self, a, b):
+        za = Encoder(4, name="photo")(a)
+        zb = Encoder(4, name="sketch")(b)
+        return jnp.linalg.norm(za - zb, axis=-1)
+print(Siamese().init_with_output(key, x, x)[0])
 """,
         ),
     ),

@@ -541,6 +541,13 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
         ),
         clean=(
             """\
+def counted(ids, one):
+    return jax.lax.cond(
+        jnp.isnan(one), lambda: jnp.nan, lambda: jnp.sum(ids == one, dtype=jnp.float32)
+    )
+print(counted(x, x[0]), jax.lax.cond(x[0] > 0, lambda: 0.5, lambda: (x > 0).sum(dtype=float)))
+""",
+            """\
 from collections import namedtuple
 Moving = namedtuple("Moving", ["place", "count"])
 def begin(place):
@@ -797,6 +804,19 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
             "y = jax.lax.cond(x[0] > 0, lambda: x, lambda a: a, x)  # NNX866\n",
         ),
         clean=(
+            """\
+def first(given, scale):
+    return given["v"] * scale
+def second(given, scale):
+    return given["v"] / scale
+def chosen(v):
+    fixed = {"scale": 2.0}
+    return jax.lax.cond(v[0] > 0, partial(first, **fixed), partial(second, **fixed), {"v": v})
+print(chosen(x))
+def body(i, v, scale, shift):
+    return v * scale + shift
+print(jax.lax.fori_loop(0, 3, partial(body, **{"scale": 2.0, "shift": 1.0}), x))
+""",
             "jax.lax.fori_loop(0, 3, lambda i, v: v + i, x)\n",
             "jax.lax.fori_loop(0, 3, lambda _, v: v * 2, x)\n",
             "jax.lax.fori_loop(0, 3, partial(lambda a, i, v: v + a * i, 2.0), x)\n",

@@ -245,6 +245,58 @@ many = jax.vmap(predict, in_axes=(0, None))  # NNX836
 def samples(v, key, n):
     return many(jnp.stack([v for _ in range(n)]), key)
 """,
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc, self.drop = nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return v + self.drop(self.fc(v), rngs=rngs)
+@nnx.split_rngs(splits=4)
+@nnx.vmap(in_axes=0, out_axes=0)
+def made(rngs):
+    return Block(rngs)
+@nnx.scan(in_axes=(nnx.Carry, 0, None), out_axes=nnx.Carry)  # NNX836
+def run(v, block, rngs):
+    return block(v, rngs)
+print(run(x, made(nnx.Rngs(0)), nnx.Rngs(dropout=1)))
+""",
+            """\
+@nnx.scan(in_axes=(nnx.Carry, None), out_axes=(nnx.Carry, 0), length=4)  # NNX836
+def walk(v, rngs):
+    v = v + jax.random.normal(rngs.noise(), v.shape)
+    return v, v
+print(walk(x, nnx.Rngs(noise=0)))
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc, self.drop = nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return v + self.drop(self.fc(v))
+axes = nnx.StateAxes({nnx.Param: 0, ...: None})
+@nnx.split_rngs(splits=4, only="params")
+@nnx.vmap(in_axes=(nnx.StateAxes({"params": 0, ...: None}),), out_axes=axes)
+def made(rngs):
+    return Block(rngs)
+def run(v, block):
+    return block(v)
+print(nnx.scan(run, in_axes=(nnx.Carry, axes), out_axes=nnx.Carry)(x, made(nnx.Rngs(0))))  # NNX836
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc, self.drop = nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+net = Net(nnx.Rngs(0))
+@nnx.vmap(in_axes=(None, 0))  # NNX836
+def of_rows(net, v):
+    return net(v)
+net.eval()
+print(of_rows(net, jnp.ones((4, 3))))
+net.train()
+print(of_rows(net, jnp.ones((4, 3))))
+""",
         ),
         clean=(
             # members that are told apart, and copies without draws
@@ -509,6 +561,67 @@ class Translate:
     def __call__(self, image, k):
         return jax.vmap(shift, in_axes=(None, 0))(k, image)
 y = Translate()(jnp.ones((3, 4, 4)), key)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc, self.drop = nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return v + self.drop(self.fc(v), rngs=rngs)
+@nnx.split_rngs(splits=4)
+@nnx.vmap(in_axes=0, out_axes=0)
+def made(rngs):
+    return Block(rngs)
+@nnx.split_rngs(splits=4)
+@nnx.scan(in_axes=(nnx.Carry, 0, 0), out_axes=nnx.Carry)
+def run(v, block, rngs):
+    return block(v, rngs)
+print(run(x, made(nnx.Rngs(0)), nnx.Rngs(dropout=1)))
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc, self.drop = nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return v + self.drop(self.fc(v), rngs=rngs)
+@nnx.split_rngs(splits=4)
+@nnx.vmap(in_axes=0, out_axes=0)
+def made(rngs):
+    return Block(rngs)
+@nnx.scan(in_axes=(nnx.Carry, 0, nnx.StateAxes({nnx.RngCount: nnx.Carry, ...: None})), out_axes=nnx.Carry)
+def run(v, block, rngs):
+    return block(v, rngs)
+print(run(x, made(nnx.Rngs(0)), nnx.Rngs(dropout=1)))
+""",
+            """\
+@nnx.scan(in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+def walk(carry, _):
+    v, rngs = carry
+    v = v + jax.random.normal(rngs.noise(), v.shape)
+    return (v, rngs), v
+print(walk((x, nnx.Rngs(noise=0)), jnp.arange(4)))
+""",
+            """\
+cell, mask = nnx.SimpleCell(3, 3, rngs=nnx.Rngs(0)), nnx.Dropout(0.5)
+@nnx.scan(in_axes=(nnx.Carry, None, None, 0), out_axes=(nnx.Carry, 0))
+def variational(h, cell, rngs, v):
+    return cell(mask(h, rngs=rngs), v)
+print(variational(jnp.zeros(3), cell, nnx.Rngs(1), jnp.ones((4, 3))))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc, self.drop = nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.fc(v))
+net = Net(nnx.Rngs(0))
+@nnx.vmap(in_axes=(None, 0))
+def of_rows(net, v):
+    return net(v)
+net.train()
+print(net(jnp.ones((4, 3))))
+net.eval()
+print(of_rows(net, jnp.ones((4, 3))))
 """,
         ),
     ),
@@ -2094,8 +2207,28 @@ def load(state, data):
     restored = serialization.from_bytes(state, data)  # NNX862
     return state
 """,
+            """\
+from flax import linen as nn
+from flax import serialization
+def evaluated(path, v):
+    params = nn.Dense(2).init(key, v)
+    serialization.from_bytes(params, open(path, "rb").read())  # NNX862
+    return nn.Dense(2).apply(params, v)
+""",
         ),
         clean=(
+            """\
+import tempfile, os
+from flax import serialization
+path = os.path.join(tempfile.mkdtemp(), "params")
+params = {"w": x}
+with open(path, "wb") as f:
+    f.write(serialization.to_bytes(params))
+    print("saved")
+with open(path, "rb") as f:
+    restored_params = serialization.from_bytes(params, f.read())
+    print("restored")
+""",
             """\
 from flax import serialization
 params = {"w": x}
@@ -2854,6 +2987,40 @@ class Radius(nnx.Module):
 net = Radius(nnx.Rngs(0))
 g = nnx.grad(lambda m: m.lengths(x).sum())(net)
 """,
+            """\
+def attend(w, q, v, mask):
+    scores = jnp.where(mask, q @ q.T, -jnp.inf)
+    weights = jax.nn.softmax(scores, axis=-1)
+    out = weights @ (v @ w)
+    return jnp.where(mask.any(axis=-1, keepdims=True), out, 0.0)  # NNX870
+def loss(w, q, v, mask):
+    return jnp.sum(attend(w, q, v, mask) ** 2)
+jax.grad(loss)(jnp.eye(3), jnp.ones((2, 3)), jnp.ones((2, 3)), jnp.array([[True, True], [False, False]]))
+""",
+            """\
+class Pool:
+    def __call__(self, params, tokens, lengths):
+        mask = jnp.arange(tokens.shape[1]) < lengths[:, None]
+        scores = jnp.where(mask, tokens @ params["q"], -jnp.inf)
+        values = tokens @ params["v"]
+        out = jnp.einsum("bt,btd->bd", jax.nn.softmax(scores), values)
+        return jnp.where(lengths[:, None] > 0, out, 0.0)  # NNX870
+pool = Pool()
+params = {"q": jnp.ones(3), "v": jnp.eye(3)}
+jax.grad(lambda p: pool(p, jnp.ones((2, 4, 3)), jnp.array([3, 0])).sum())(params)
+""",
+            """\
+def pool(params, tokens, length):
+    mask = jnp.arange(tokens.shape[0]) < length
+    weights = jax.nn.softmax(jnp.where(mask, tokens @ params["query"], -jnp.inf))
+    return weights @ tokens
+def loss(params, tokens, lengths, y):
+    pooled = jax.vmap(pool, in_axes=(None, 0, 0))(params, tokens, lengths)
+    each = (pooled @ params["out"] - y) ** 2
+    present = lengths > 0
+    return jnp.sum(jnp.where(present, each, 0.0))  # NNX870
+jax.grad(loss)({"query": jnp.ones(3), "out": jnp.ones(3)}, jnp.ones((2, 4, 3)), jnp.array([3, 0]), jnp.ones(2))
+""",
         ),
         clean=(
             """\
@@ -3146,6 +3313,55 @@ def loss(v, scale):
     return (v * jax.lax.stop_gradient(jnp.where(scale > 0, jnp.sqrt(scale), 0.0))).sum()
 g = jax.grad(loss)(x, x)
 """,
+            """\
+def attend(w, q, v, mask):
+    scores = jnp.where(mask, q @ q.T, -1e9)
+    out = jax.nn.softmax(scores, axis=-1) @ (v @ w)
+    return jnp.where(mask.any(axis=-1, keepdims=True), out, 0.0)
+def loss(w, q, v, mask):
+    return jnp.sum(attend(w, q, v, mask) ** 2)
+jax.grad(loss)(jnp.eye(3), jnp.ones((2, 3)), jnp.ones((2, 3)), jnp.array([[True, True], [False, False]]))
+""",
+            """\
+def attend(w, q, v, mask):
+    weights = jax.nn.softmax(jnp.where(mask, q @ q.T, -jnp.inf), axis=-1)
+    weights = jnp.where(mask.any(axis=-1, keepdims=True), weights, 0.0)
+    return weights @ (v @ w)
+def loss(w, q, v, mask):
+    return jnp.sum(attend(w, q, v, mask) ** 2)
+jax.grad(loss)(jnp.eye(3), jnp.ones((2, 3)), jnp.ones((2, 3)), jnp.array([[True, True], [False, False]]))
+""",
+            """\
+def attend(q, v, mask):
+    weights = jax.nn.softmax(jnp.where(mask, q @ q.T, -jnp.inf), axis=-1)
+    out = weights @ v
+    return jnp.where(mask.any(axis=-1, keepdims=True), out, 0.0)
+def loss(q, v, mask):
+    return jnp.sum(attend(q, v, mask) ** 2)
+jax.grad(loss)(jnp.ones((2, 3)), jnp.ones((2, 3)), jnp.array([[True, True], [False, False]]))
+""",
+            """\
+def pool(params, tokens, length):
+    mask = jnp.arange(tokens.shape[0]) < length
+    weights = jax.nn.softmax(jnp.where(mask, tokens @ params["query"], -1e9))
+    return weights @ tokens
+def loss(params, tokens, lengths, y):
+    pooled = jax.vmap(pool, in_axes=(None, 0, 0))(params, tokens, lengths)
+    each = (pooled @ params["out"] - y) ** 2
+    return jnp.sum(jnp.where(lengths > 0, each, 0.0))
+jax.grad(loss)({"query": jnp.ones(3), "out": jnp.ones(3)}, jnp.ones((2, 4, 3)), jnp.array([3, 0]), jnp.ones(2))
+""",
+            """\
+def pool(params, tokens, length):
+    mask = jnp.arange(tokens.shape[0]) < length
+    weights = jax.nn.softmax(jnp.where(mask, tokens @ params["query"], -jnp.inf))
+    return weights @ tokens
+def loss(params, tokens, lengths, y):
+    pooled = jax.vmap(pool, in_axes=(None, 0, 0))(params, tokens, lengths)
+    each = jnp.where(y > 0, pooled @ params["out"] - y, 0.0)
+    return jnp.sum(each**2)
+jax.grad(loss)({"query": jnp.ones(3), "out": jnp.ones(3)}, jnp.ones((2, 4, 3)), jnp.array([3, 1]), jnp.ones(2))
+""",
         ),
     ),
     "NNX871": Cases(
@@ -3193,6 +3409,14 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+def step(params, state, tx, v):
+    grads = jax.grad(lambda p: jnp.sum((p * v) ** 2))(params)
+    updates, state = tx.update(grads, state); params = optax.apply_updates(params, updates)
+    return params, state
+tx = optax.sgd(0.1)
+print(step(x, tx.init(x), tx, x))
+""",
             """\
 tx = optax.adam(0.1)
 def begun(params):

@@ -970,4 +970,189 @@ fit(batches, 2)
             _EPOCHS.replace("epochs", "shards").replace("epoch", "shard").replace("len(parts)", "100"),
         ),
     ),
+    "NNX526": Cases(
+        bad=(
+            """\
+def loss(params, fake):
+    return jnp.mean(fake**2)  # NNX526
+def graded(params, fake):
+    value, grads = jax.value_and_grad(loss)(params, fake)
+    return value, grads
+def step(params, state, tx, fake):
+    value, grads = graded(params, fake)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(params, updates), state
+""",
+            """\
+def loss(params, fake):
+    return jnp.mean(fake**2)  # NNX526
+graded = jit(jax.value_and_grad(loss))
+def step(params, state, tx, fake):
+    value, grads = graded(params, fake)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(params, updates), state
+""",
+            """\
+def step(state, batch):
+    def loss_fn(params):
+        logits = state.apply_fn({"params": state.params}, batch["x"])
+        return optax.softmax_cross_entropy_with_integer_labels(logits, batch["y"]).mean()  # NNX526
+    value, grads = jax.value_and_grad(loss_fn)(state.params)
+    return state.apply_gradients(grads=grads), value
+""",
+            """\
+tx = optax.adam(1e-3)
+def generator(g, z):
+    return z @ g["w"]
+def critic(d, v):
+    return jnp.tanh(v @ d["w"]).mean()
+def step(g_params, d_params, state, z):
+    fake = generator(g_params, z)
+    grads = jax.grad(lambda p: -critic(d_params, fake))(g_params)  # NNX526
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(g_params, updates), state
+""",
+            """\
+def forward(params, v, w):
+    return v @ w
+def loss(params, v, w):
+    return jnp.mean(forward(params, v, w) ** 2)  # NNX526
+@jit
+def step(params, v, w):
+    value, grads = jax.value_and_grad(loss)(params, v, w)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value
+""",
+            """\
+def embed(params, v):
+    return v @ params["w"]
+def loss(params, z, v, wanted):
+    z_new = embed(params, v)
+    return jnp.mean((z - wanted) ** 2), z  # NNX526
+def step(params, opt_state, tx, z, v, wanted):
+    grads, aux = jax.grad(loss, has_aux=True)(params, z, v, wanted)
+    updates, opt_state = tx.update(grads, opt_state, params)
+    return optax.apply_updates(params, updates), opt_state
+""",
+            """\
+class Trainer:
+    def __init__(self, params, tx):
+        self.params, self.tx, self.state = params, tx, tx.init(params)
+    def loss(self, params, v):
+        return jnp.mean((v @ self.params["w"]) ** 2)  # NNX526
+    def step(self, v):
+        value, grads = jax.value_and_grad(self.loss)(self.params, v)
+        updates, self.state = self.tx.update(grads, self.state)
+        self.params = optax.apply_updates(self.params, updates)
+        return value
+""",
+            """\
+def loss(actor, critic, v, action):
+    return -(v @ critic["v"] + action @ critic["a"]).mean()  # NNX526
+def step(actor, critic, v):
+    action = v @ actor["w"]
+    (g_actor, g_critic) = jax.grad(loss, argnums=(0, 1))(actor, critic, v, action)
+    actor = jax.tree.map(lambda p, g: p - 0.1 * g, actor, g_actor)
+    return actor, jax.tree.map(lambda p, g: p - 0.1 * g, critic, g_critic)
+""",
+        ),
+        clean=(
+            """\
+def loss(params, fake):
+    return jnp.mean(fake**2)
+def graded(params, fake):
+    value, grads = jax.value_and_grad(loss)(params, fake)
+    return value, grads
+value, grads = graded(x, x)
+print(value, grads)
+""",
+            """\
+class Base:
+    def loss(self, params, batch):
+        return jnp.zeros(())
+    def step(self, params, batch):
+        value, grads = jax.value_and_grad(self.loss)(params, batch)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value
+print(Base().step(x, x))
+""",
+            """\
+def generator(g, z):
+    return z @ g["w"]
+def critic(d, v):
+    return jnp.tanh(v @ d["w"]).mean()
+def step(g_params, d_params, z):
+    grads = jax.grad(lambda p: -critic(d_params, generator(p, z)))(g_params)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, g_params, grads)
+w = {"w": jnp.ones((3, 3))}
+print(step(w, w, x))
+""",
+            """\
+def d_loss(d_params, real, fake):
+    return jnp.mean(fake @ d_params) - jnp.mean(real @ d_params)
+def step(d_params, g_params, z):
+    fake = z * g_params
+    grads = jax.grad(lambda p, f: d_loss(p, z, f))(d_params, fake)
+    return d_params - 0.1 * grads
+print(step(x, 2.0, x))
+""",
+            """\
+def value(params, v):  # of another project's form: the weights do not matter
+    return jnp.sum(v**2)
+print(jax.value_and_grad(value)(x, x)[0], jax.grad(value)(x, x))
+""",
+            """\
+def penalty(_params, v):
+    return jnp.sum(v**2)
+def step(params, v):
+    value, grads = jax.value_and_grad(penalty)(params, v)
+    return params - 0.1 * grads, value
+print(step(x, x))
+""",
+            """\
+class Objective:
+    def loss(self, params, v):
+        raise NotImplementedError
+class Squared(Objective):
+    def loss(self, params, v):
+        return jnp.sum((params * v) ** 2)
+def step(objective, params, v):
+    grads = jax.grad(objective.loss)(params, v)
+    return params - 0.1 * grads
+print(step(Squared(), x, x))
+""",
+            """\
+def loss(params, v):
+    def inner(w):
+        return jnp.sum(w * params)
+    return inner(v)
+def kept(params, v):
+    have = locals()
+    return jnp.sum(have["params"] * v)
+def step(params, v):
+    params = params - 0.1 * jax.grad(loss)(params, v)
+    grads = jax.grad(kept)(params, v)
+    return params - 0.1 * grads
+print(step(x, x))
+""",
+            """\
+def stub(params, v):
+    return 0.0
+def step(params, v):
+    grads = jax.grad(stub)(params, v)
+    return params - 0.1 * grads
+print(step(x, x))
+""",
+            """\
+def loss(params, batch):
+    v, wanted = batch
+    predicted = jnp.dot(params, v)
+    return (predicted - wanted) ** 2
+def step(params, opt_state, tx, batch):
+    grads = jax.grad(loss)(params, batch)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state
+tx = optax.sgd(0.1)
+print(step(x, tx.init(x), tx, (x, 1.0)))
+""",
+        ),
+    ),
 }

@@ -109,6 +109,61 @@ class Trainer:
             # the loss calls the parts
             _PUPIL + _DISTILLED.replace("lambda m: m(x)", "lambda m: ((m.student(x) - m.teacher(x)) ** 2).mean()"),
             _PUPIL.replace("teacher", "ref_model").replace("student", "policy") + _DISTILLED,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.head(nnx.relu(self.body(v)))
+net = Net(nnx.Rngs(0))
+of_head = nnx.All(nnx.Param, nnx.PathContains("head"))
+slow = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)  # NNX795
+fast = nnx.Optimizer(net, optax.sgd(0.01), wrt=of_head)
+@nnx.jit
+def learn(net, slow, fast, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    slow.update(net, grads)
+    fast.update(net, nnx.filter_state(grads, of_head))
+learn(net, slow, fast, x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.head(nnx.relu(self.body(v)))
+net = Net(nnx.Rngs(0))
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.rest = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.All(nnx.Param, nnx.PathContains("body")))  # NNX795
+        self.tuned = nnx.Optimizer(
+            model, optax.sgd(0.01), wrt=nnx.All(nnx.PathContains("body"), nnx.Param, nnx.PathContains("kernel"))
+        )
+    def learn(self, v):
+        loss, grads = nnx.value_and_grad(lambda m: m(v).sum())(self.model)
+        self.rest.update(self.model, grads=nnx.filter_state(grads, nnx.PathContains("body")))
+        self.tuned.update(self.model, grads=nnx.filter_state(grads, nnx.PathContains("kernel")))
+Trainer(net).learn(x)
+""",
+            """\
+class Gate(nnx.Param): ...
+class Gated(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.gate = Gate(jnp.ones(3))
+    def __call__(self, v):
+        return self.fc(v) * self.gate[...]
+gated = Gated(nnx.Rngs(0))
+weights_opt = nnx.Optimizer(gated, optax.adam(1e-3), wrt=nnx.Param)  # NNX795
+gates_opt = nnx.Optimizer(gated, optax.adam(1e-2), wrt=Gate)
+v = x
+grads = nnx.grad(lambda m: m(v).sum())(gated)
+weights_opt.update(gated, grads)
+gates_opt.update(gated, nnx.filter_state(grads, Gate))
+""",
         ),
         clean=(
             """\
@@ -194,6 +249,90 @@ learn(student, pupil.teacher, opt)
                 "nnx.Optimizer(agent, optax.adam(1e-3), wrt=nnx.Param)",
                 "nnx.Optimizer(agent.actor, optax.adam(1e-3), wrt=nnx.Param)",
             ),
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.head(nnx.relu(self.body(v)))
+net = Net(nnx.Rngs(0))
+of_head = nnx.All(nnx.Param, nnx.PathContains("head"))
+of_body = nnx.All(nnx.Param, nnx.Not(nnx.PathContains("head")))
+slow = nnx.Optimizer(net, optax.sgd(0.1), wrt=of_body)
+fast = nnx.Optimizer(net, optax.sgd(0.01), wrt=of_head)
+@nnx.jit
+def learn(net, slow, fast, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    slow.update(net, nnx.filter_state(grads, of_body))
+    fast.update(net, nnx.filter_state(grads, of_head))
+learn(net, slow, fast, x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.head(nnx.relu(self.body(v)))
+net = Net(nnx.Rngs(0))
+of_head = nnx.All(nnx.Param, nnx.PathContains("head"))
+whole = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+warm = nnx.Optimizer(net, optax.sgd(0.01), wrt=of_head)
+def learn(i, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    if i < 1:
+        warm.update(net, nnx.filter_state(grads, of_head))
+    else:
+        whole.update(net, grads)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.head(nnx.relu(self.body(v)))
+net = Net(nnx.Rngs(0))
+first = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.All(nnx.Param, nnx.PathContains("body")))
+second = nnx.Optimizer(net, optax.sgd(0.01), wrt=nnx.All(nnx.Param, nnx.PathContains("head")))
+grads = nnx.grad(lambda m: m(x).sum())(net)
+first.update(net, nnx.filter_state(grads, nnx.PathContains("body")))
+second.update(net, nnx.filter_state(grads, nnx.PathContains("head")))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.head(nnx.relu(self.body(v)))
+net = Net(nnx.Rngs(0))
+other = Net(nnx.Rngs(1))
+first = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+second = nnx.Optimizer(other, optax.sgd(0.01), wrt=nnx.All(nnx.Param, nnx.PathContains("head")))
+v = x
+first.update(net, nnx.grad(lambda m: m(v).sum())(net))
+grads = nnx.grad(lambda m: m(v).sum())(other)
+second.update(other, nnx.filter_state(grads, nnx.PathContains("head")))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.head(nnx.relu(self.body(v)))
+net = Net(nnx.Rngs(0))
+of_head = nnx.All(nnx.Param, nnx.PathContains("head"))
+whole = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+probe = nnx.Optimizer(net, optax.sgd(0.01), wrt=of_head)
+v = x
+grads = nnx.grad(lambda m: m.body(v).sum())(net)
+whole.update(net, grads)
+grads = nnx.grad(lambda m: m(v).sum(), argnums=nnx.DiffState(0, of_head))(net)
+probe.update(net, grads)
+""",
         ),
-    )
+    ),
 }

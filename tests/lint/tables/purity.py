@@ -637,6 +637,15 @@ print(run(0.0))
         ),
         clean=(
             """\
+@jax.jit
+def squared(v):
+    print("Running the JIT function")
+    ans = v * v
+    print("v square is", ans)
+    return ans
+print(squared(x))
+""",
+            """\
 def body(p, v):
     print("p", p)
     return p - v, None
@@ -1646,6 +1655,44 @@ def f(x):
         ),
         clean=(
             """\
+import os
+@jax.jit
+def area(v):
+    match os.environ.get("AREA", "flat"):
+        case "flat":
+            return v * 2
+        case _:
+            print(f"unknown: {os.environ['AREA']}")
+            return v
+print(area(x))
+@jax.jit
+def checked(v):
+    if v.ndim > 3:
+        raise ValueError(f"too many axes on {os.environ['HOST']}")
+    return v
+print(checked(x))
+""",
+            """\
+@jax.jit
+def prepared(v):
+    t0 = time.time()
+    table = np.zeros((3, 3))
+    print(time.time() - t0)
+    return table @ v
+print(prepared(x))
+""",
+            """\
+from types import SimpleNamespace
+def solve(v, args):
+    for i in range(3):
+        v = v * 2
+        if args.debug:
+            np.savez(f"/tmp/step_{i}.npz", v=v)
+    return v
+args = SimpleNamespace(debug=False, jit=True)
+print((jax.jit(partial(solve, args=args)) if args.jit else partial(solve, args=args))(x))
+""",
+            """\
 def init(v):
     return {"w": v, "b": v}
 def train(v, tell=False):
@@ -1918,6 +1965,39 @@ y = jax.jit(solve)(x)
     ),
     "NNX807": Cases(
         bad=(
+            """\
+w = jnp.zeros(3)
+@jax.jit
+def predict(v):
+    return v @ w  # NNX807
+first = predict(x)
+for _ in range(3):
+    w = w + 1.0
+print(jax.make_jaxpr(predict)(x))
+""",
+            """\
+w = jnp.zeros(3)
+@jax.jit
+def predict(v):
+    return v @ w  # NNX807
+from jax import export
+v = np.ones((4, 3))
+first = predict(v)
+w, loss = w + 1.0, 0.0
+served = export.export(predict)(jax.ShapeDtypeStruct((4, 3), jnp.float32))
+""",
+            """\
+w = jnp.zeros(3)
+@jax.jit
+def predict(v):
+    return v @ w  # NNX807
+def train(v):
+    global w
+    before = predict(v)
+    w = w + before
+    return predict.lower(jax.ShapeDtypeStruct(v.shape, v.dtype)).compile()
+train(x)
+""",
             """\
 from collections import namedtuple
 Weight = namedtuple("Weight", ["c", "d"])
@@ -2240,6 +2320,102 @@ print(mean(rows))
 """,
         ),
         clean=(
+            """\
+class Scaler:
+    def __init__(self, factor):
+        self.factor = factor
+    def fit(self, v):
+        if isinstance(self.factor, float):
+            self.factor = self.factor * jnp.ones(v.shape[1:])
+    def scale(self, v):
+        return v * self.factor
+def loss(v, scaler):
+    return scaler.scale(v).sum()
+scaler = Scaler(2.0)
+scaler.fit(jnp.ones((2, 3)))
+step = jax.jit(lambda v: loss(v, scaler))
+print(step(x), step(x + 1))
+""",
+            """\
+class Search:
+    def __init__(self, steps, upper):
+        self.steps, self.upper = steps, upper
+    def optimize(self, f):
+        return f(jnp.minimum(x, self.upper)) * self.steps
+@jax.jit
+def optimized(bias):
+    return search.optimize(lambda v: ((v - bias) ** 2).sum())
+steps = 20
+for bias in jnp.linspace(-1, 1, 3):
+    search = Search(steps=steps, upper=jnp.inf)
+    print(jnp.abs(optimized(bias)))
+""",
+            """\
+def grouped(v):
+    return [v, v * 2]
+def run(v):
+    groups = grouped(v)
+    @jax.jit
+    def smoothed(parts):
+        return [parts[i].sum() for i in range(len(groups))]
+    for _ in range(3):
+        print(smoothed(groups))
+        groups = grouped(v + 1)
+run(x)
+""",
+            """\
+from flax.training import train_state
+def train(rates):
+    @jax.jit
+    def evaluate(state, v):
+        return (state.params * v).sum(), rate
+    for rate in rates:
+        tx = optax.sgd(rate)
+        state = train_state.TrainState.create(apply_fn=jnp.sin, params=x, tx=tx)
+        for batch in batches:
+            print(evaluate(state, batch))
+train([0.1, 0.2])
+""",
+            """\
+w = jnp.zeros(3)
+@jax.jit
+def predict(v):
+    return v @ w
+for _ in range(3):
+    w = w + 1.0
+print(jax.make_jaxpr(predict)(x), predict.lower(x).compile()(x), predict(x))
+""",
+            """\
+w = jnp.zeros(3)
+@jax.jit
+def predict(v):
+    return v @ w
+from jax import export
+first = predict(x)
+w = w + 1.0
+served = export.export(predict)(jax.ShapeDtypeStruct((8, 3), jnp.float32))
+print(predict.lower(jnp.ones((2, 3))).as_text()[:3])
+""",
+            """\
+w = jnp.zeros(3)
+@jax.jit
+def predict(v):
+    return v @ w
+first = predict(x)
+lowered = predict.lower(x)
+w = w + 1.0
+print(jax.make_jaxpr(jax.jit(lambda v: v @ w))(x))
+""",
+            """\
+from jax import export
+def predict(v, w):
+    return v @ w
+fast = jax.jit(predict)
+w = jnp.zeros(3)
+first = fast(x, w)
+w = w + 1.0
+served = export.export(fast)(x, w)
+""",
             """\
 from collections import namedtuple
 Weight = namedtuple("Weight", ["c", "d"])
@@ -3165,6 +3341,34 @@ def copied(target, online, count):
 target = nnx.clone(model)
 y = step(target, model, 0) + copied(target, model, 0)
 """,
+            """\
+class Cell(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc, self.drop = nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.1, rngs=rngs)
+    def __call__(self, v):
+        return v + self.drop(self.fc(v))
+class Tower(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.cell = Cell(rngs)
+    def __call__(self, v):
+        return jax.checkpoint(self.cell)(v)  # NNX809
+tower = Tower(nnx.Rngs(0))
+opt = nnx.Optimizer(tower, optax.sgd(0.1), wrt=nnx.Param)
+@nnx.jit
+def step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).sum())(net))
+tower.eval()
+print(tower(x))
+tower.train()
+step(tower, opt, x)
+""",
+            """\
+drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+drop.eval()
+print(jax.vmap(drop)(jnp.ones((2, 3))))
+drop.train()
+print(jax.vmap(drop)(jnp.ones((2, 3))))  # NNX809
+""",
         ),
         clean=(
             """\
@@ -3333,6 +3537,40 @@ def step(target, online, count):
     return y + jax.lax.cond(count % 5 == 0, lambda: fresh(target, x), lambda: read(online, x))
 target = nnx.clone(model)
 y = step(target, model, 0)
+""",
+            """\
+drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+drop.train()
+print(drop(x))
+drop.eval()
+print(jax.vmap(drop)(jnp.ones((2, 3))))
+""",
+            """\
+class Cell(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc, self.drop = nnx.Linear(3, 3, rngs=rngs), nnx.Dropout(0.1, rngs=rngs)
+    def __call__(self, v):
+        return v + self.drop(self.fc(v))
+def fitted(net, opt, v):
+    net.train()
+    opt.update(net, nnx.grad(lambda m: m(v).sum())(net))
+def predicted(net, rows):
+    net.eval()
+    return jax.vmap(net)(rows)
+cell = Cell(nnx.Rngs(0))
+fitted(cell, nnx.Optimizer(cell, optax.sgd(0.1), wrt=nnx.Param), x)
+print(predicted(cell, jnp.ones((2, 3))))
+""",
+            """\
+class Teacher(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.drop = nnx.Dropout(0.1, rngs=rngs)
+    def __call__(self, v):
+        return jax.checkpoint(lambda h: self.drop(h))(v)
+teacher = Teacher(nnx.Rngs(0))
+teacher.eval()
+model.train()
+optimizer.update(model, nnx.grad(lambda m: ((m(x) - teacher(x)) ** 2).mean())(model))
 """,
         ),
     ),

@@ -784,6 +784,144 @@ class Agent:
         ),
         clean=(
             """\
+from flax import linen as nn
+def begun(start):
+    layer = nn.Dense(3)
+    v = jax.random.normal(start, (4,))
+    rest, own = jax.random.split(start)
+    params = layer.init(own, v[1:])
+    print("a first output:", layer.apply(params, v[1:]))
+    return params, rest
+print(begun(key))
+""",
+            """\
+def evaluate(w, keys):
+    return [(w * jax.random.normal(k, w.shape)).mean() for k in keys]
+def trained(w, rng):
+    for step in range(4):
+        w = w * 0.9
+        if step % 2 == 0:
+            keys = jax.random.split(rng, 2)
+            print(evaluate(w, keys))
+    return w
+print(trained(x, key))
+""",
+            """\
+def load_test_dataset(rng, name, batch_size=2):
+    return jax.random.permutation(rng, len(name))[:batch_size]
+def judged(rng):
+    return {name: load_test_dataset(rng, name, batch_size=size).sum() for name, size in {"one": 1, "two": 2}.items()}
+def shown(rng):
+    for name, size in {"one": 1, "two": 2}.items():
+        print(name, load_test_dataset(rng, name, size).mean())
+shown(key)
+""",
+            """\
+def render(apply, rays, rng):
+    _, one, two = jax.random.split(rng, 3)
+    return [apply(one, two, ray) for ray in rays]
+class Field:
+    def apply(self, params, one, two, ray, randomized):
+        if randomized:
+            ray = ray + jax.random.normal(one, ray.shape) + jax.random.uniform(two, ray.shape)
+        return params * ray
+field = Field()
+def rendered(params, one, two, ray):
+    return field.apply(params, one, two, ray, False)
+drawing = jax.jit(rendered)
+for epoch in range(3):
+    print(render(partial(drawing, x), [x, x], key))
+""",
+            """\
+@jax.custom_jvp
+def noisy(k, v):
+    return v + jnp.sqrt(v) * jax.random.normal(k, v.shape)
+@noisy.defjvp
+def noisy_jvp(primals, tangents):
+    k, v = primals
+    slope = 1 + jax.random.normal(k, v.shape) / (2 * jnp.sqrt(v) + 1e-6)
+    return noisy(k, v), slope * tangents[1]
+print(jax.grad(lambda v: noisy(key, v).sum())(x))
+""",
+            """\
+@jax.custom_vjp
+def noisy(k, v):
+    return v * jax.random.normal(k, v.shape)
+def forward(k, v):
+    return noisy(k, v), (k, v)
+def backward(kept, g):
+    k, v = kept
+    return None, g * jax.random.normal(k, v.shape) + 0 * jax.random.normal(k, g.shape)
+noisy.defvjp(forward, backward)
+print(noisy(key, x))
+""",
+            """\
+def observe(k, v):
+    return v + jax.random.normal(k, v.shape)
+def tried(k, v):
+    for i in range(3):
+        v = observe(k, v)
+        if i > 5:
+            raise ValueError
+        else:
+            print(v)
+            return v
+print(tried(key, x))
+""",
+            """\
+def mean_early(p, k):
+    return p * jax.random.normal(k, p.shape)
+def mean_late(p, k):
+    return 2 * p * jax.random.normal(k, p.shape)
+def mixed(p, share, k):
+    early = mean_early(p, k)
+    late = mean_late(p, k)
+    return share * early + (1 - share) * late
+print(mixed(x, 0.3, key))
+""",
+            """\
+def tqdm(items, desc):
+    print(desc)
+    return items
+def main():
+    algorithm_list, envs = ["one", "two"], [2, 3]
+    for name in tqdm(algorithm_list, desc="Algorithms"):
+        for env in tqdm(envs, desc="Environments"):
+            run_keys = jax.random.split(key, 4)
+            for run in range(4):
+                print(name, jax.random.normal(run_keys[run], (env,)))
+main()
+""",
+            """\
+def sampled(noise_key, embeddings_key, z):
+    def body(i, z):
+        latent = jax.random.normal(embeddings_key, z.shape)
+        return z * 0.9 + latent * 0.1
+    return jax.lax.fori_loop(0, 3, body, z + jax.random.normal(noise_key, z.shape))
+one, two = jax.random.split(key)
+print(sampled(one, two, x))
+""",
+            """\
+def scores(metric_key, fronts):
+    found = []
+    for front in fronts:
+        found.append((jax.random.uniform(jax.random.split(metric_key)[1], (8,)) < front.mean()).mean())
+    return found
+print(scores(key, [x, x]))
+""",
+            """\
+from flax import linen as nn
+class Agent(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        # Only for initialization
+        rng = self.make_rng("params")
+        return {"value": self.value(v, rng), "target": self.value(v, rng)}
+    def value(self, v, k):
+        return v + jax.random.normal(k, v.shape)
+print(Agent().init(key, x))
+""",
+            """\
 def bridge(v, sample, noise_scale, rng):
     if sample and float(noise_scale) > 0.0:
         v = v + noise_scale * jax.random.normal(rng, v.shape)
@@ -2258,6 +2396,17 @@ def step(drop, x):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Agent(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        # is used for initialization only
+        rng = jax.random.key(0)
+        return nn.Dense(3)(v) + jax.random.normal(rng, v.shape)
+for step in range(3):
+    Agent().init(key, x)
+""",
             # what is run as a whole, so that it can be run again
             """\
 class Forest:

@@ -273,6 +273,33 @@ def run(batch):
             "    def body(self, carry, r):\n        new = r + self.gamma * carry\n        return new, new\n"
             "    def of(self, rewards):\n        return jax.lax.scan(self.body, 0.0, xs=rewards, reverse=True)[1]\n"
             "print(((one(data) - Returns(0.9).of(goal)) ** 2).mean())  # NNX800\n",
+            """\
+def value(params, obs):
+    return jnp.einsum("nh,h->n", jnp.tanh(obs @ params["w"]), params["v"])
+def critic_loss(params, obs, targets):
+    td = targets - value(params, obs)  # NNX800
+    return 0.5 * jnp.square(td).mean()
+def collect(k):
+    obs = jax.random.normal(k, (8, 4))
+    return obs, obs.sum(axis=1, keepdims=True)
+obs, targets = collect(key)
+jax.grad(critic_loss)({"w": jnp.ones((4, 3)), "v": jnp.ones(3)}, obs, targets)
+""",
+            """\
+class Fit:
+    def loss(self, w, features, y):
+        return jnp.mean((features @ w - y) ** 2)  # NNX800
+    def run(self, features):
+        y = jnp.reshape(features.sum(axis=1), (-1, 1))
+        return jax.grad(self.loss)(jnp.zeros(4), features, y)
+Fit().run(jax.random.normal(key, (8, 4)))
+""",
+            """\
+def loss(w, features, labels):
+    return optax.huber_loss(features @ w, labels).mean()  # NNX800
+features = jax.random.normal(key, (8, 4))
+loss(jnp.zeros(4), features, features.sum(1)[:, None])
+""",
         ),
         clean=(
             """\
@@ -490,6 +517,36 @@ print(a2c_loss(ActorCritic(nnx.Rngs(0)), jnp.ones((5, 3)), jnp.arange(5) % 4, jn
             "batch = (data, goal[:, None])\nprint(nnx.grad(loss)(one, *batch))\n",
             _COLUMN + "a, b = (jnp.atleast_2d(v) for v in (data, goal))\nprint(((one(a) - b.T) ** 2).mean())\n",
             _COLUMN + "chosen = goal[goal > 0]\nprint(((one(data) - chosen.reshape(-1, 1)) ** 2).mean())\n",
+            """\
+def loss(w, features, targets):
+    return jnp.mean((features @ w - targets[:, 0]) ** 2)
+features = jax.random.normal(key, (8, 4))
+jax.grad(loss)(jnp.zeros(4), features, features.sum(axis=1, keepdims=True))
+""",
+            """\
+def loss(w, features, targets):
+    return jnp.mean((features @ w - targets) ** 2)
+features = jax.random.normal(key, (8, 4))
+jax.grad(loss)(jnp.zeros((4, 1)), features, features.sum(axis=1, keepdims=True))
+""",
+            """\
+def loss(w, features, targets):
+    return jnp.mean((features @ w - targets) ** 2)
+features = jax.random.normal(key, (8, 5, 4))
+losses = jax.vmap(loss, in_axes=(None, 0, 0))(jnp.zeros(4), features, features[:, 0].sum(axis=1, keepdims=True))
+""",
+            """\
+def energies(w, points, centres):
+    return jnp.mean((points @ w - centres) ** 2)  # of every pair
+points = jax.random.normal(key, (8, 4))
+energies(jnp.zeros(4), points, jnp.arange(3.0)[:, None])
+""",
+            """\
+def loss(w, features, targets):
+    return jnp.mean((features @ w - targets) ** 2)
+features = jax.random.normal(key, (8, 4))
+jax.grad(loss)(jnp.zeros(4), features, features.sum(axis=1))
+""",
         ),
     ),
     "NNX837": Cases(
@@ -1834,6 +1891,25 @@ force = jax.grad(energy)
                 f"    return jnp.{root}.sum()  # NNX888\nforce = jax.grad(energy)\n"
                 for root in ("linalg.norm(d, axis=-1)", "sqrt(jnp.sum(d ** 2, axis=-1))", "sqrt((d ** 2).sum(-1))")
             ),
+            """\
+def pairwise_distances(a, b):
+    return jnp.linalg.norm(a[:, None, :] - b[None, :, :], axis=-1)
+def margin_loss(emb, labels):
+    d = pairwise_distances(emb, emb)  # NNX888
+    return (d * (labels[:, None] == labels[None, :]) * (1.0 - jnp.eye(len(labels)))).sum()
+jax.value_and_grad(margin_loss)(jnp.ones((3, 2)), jnp.arange(3))
+""",
+            """\
+class Kernel:
+    def dist(self, a, b):
+        diff = a[:, None] - b[None]
+        sq = (diff**2).sum(-1)
+        return jnp.sqrt(sq)
+    def gram(self, v):
+        return jnp.exp(-self.dist(v, v))  # NNX888
+kernel = Kernel()
+jax.grad(lambda v: kernel.gram(v).sum())(jnp.ones((3, 2)))
+""",
         ),
         clean=(
             """\
@@ -1929,6 +2005,37 @@ jax.grad(energy)(jnp.arange(6.0).reshape(2, 3))
             "print(spread(jnp.ones((2, 3))))\n",
             "def energy(p, q):\n    d = p[:, None] - q[None]\n    return jnp.linalg.norm(d, axis=-1).sum()\n"
             "force = jax.grad(energy)\n",
+            """\
+def pairwise_distances(a, b):
+    return jnp.linalg.norm(a[:, None, :] - b[None, :, :], axis=-1)
+def loss(emb, anchors):
+    return pairwise_distances(emb, anchors).sum()
+jax.grad(loss)(jnp.ones((3, 2)), jnp.zeros((4, 2)))
+""",
+            """\
+def pairwise_distances(a, b):
+    return jnp.sqrt(jnp.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=-1) + 1e-9)
+def loss(emb):
+    return pairwise_distances(emb, emb).sum()
+jax.grad(loss)(jnp.ones((3, 2)))
+""",
+            """\
+def pairwise_distances(a, b):
+    return jnp.linalg.norm(a[:, None, :] - b[None, :, :], axis=-1)
+def nearest(points):
+    return jnp.argmin(pairwise_distances(points, points) + 1e9 * jnp.eye(len(points)), axis=1)
+def loss(points):
+    return jnp.mean((points - points[nearest(jax.lax.stop_gradient(points))]) ** 2)
+jax.grad(loss)(jnp.ones((3, 2)))
+""",
+            """\
+def square_distances(a, b):
+    return jnp.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=-1)
+def loss(emb):
+    d2 = square_distances(emb, emb)
+    return jnp.sum(jnp.sqrt(jnp.where(d2 > 0, d2, 1.0)) * (d2 > 0))
+jax.grad(loss)(jnp.ones((3, 2)))
+""",
         ),
     ),
     "NNX889": Cases(
@@ -1954,6 +2061,77 @@ jax.grad(energy)(jnp.arange(6.0).reshape(2, 3))
     ),
     "NNX919": Cases(
         bad=(
+            """\
+from flax import struct
+@struct.dataclass
+class State:
+    w: jax.Array
+    step: int = struct.field(pytree_node=False, default=0)
+    def later(self):
+        return self.replace(step=self.step + 1)  # NNX919
+@jax.jit
+def advance(state, v):
+    loss = (state.w * v).sum()
+    state = state.replace(w=state.w - v)
+    return state.later(), loss
+def train(state, vs):
+    for v in vs:
+        state, loss = advance(state, v)
+    return state
+train(State(x), batches)
+""",
+            """\
+import dataclasses
+from typing import Any
+@partial(jax.tree_util.register_dataclass, data_fields=["w"], meta_fields=["step"])
+@dataclasses.dataclass
+class State:
+    w: Any
+    step: int
+@jax.jit
+def advance(state, v):
+    return State(state.w - v, state.step + 1)  # NNX919
+state = State(x, 0)
+for _ in range(20):
+    state = advance(state, x)
+""",
+            """\
+import dataclasses
+from typing import Any
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class State:
+    w: Any
+    step: int = dataclasses.field(default=0, metadata=dict(static=True))
+@jax.jit
+def advance(state, v):
+    new = dataclasses.replace(state, w=state.w - v, step=1 + state.step)  # NNX919
+    return new, v.sum()
+def train(state, vs):
+    for v in vs:
+        state, loss = advance(state, v)
+    return state
+train(State(x, 0), batches)
+""",
+            """\
+import dataclasses
+@jax.tree_util.register_pytree_node_class
+class State:
+    def __init__(self, w, count):
+        self.w = w
+        self.count = count
+    def tree_flatten(self):
+        return (self.w,), self.count
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children, aux)
+@jax.jit
+def advance(state, v):
+    return State(w=state.w - v, count=state.count + 1)  # NNX919
+state = State(x, 0)
+for _ in range(20):
+    state = advance(state, x)
+""",
             """\
 class Deep(nnx.Module):
     def __init__(self, rngs):
@@ -2136,6 +2314,70 @@ def write(tokens, n):
             + _STEPS,
         ),
         clean=(
+            """\
+import dataclasses
+from typing import Any
+@partial(jax.tree_util.register_dataclass, data_fields=["w", "step"], meta_fields=[])
+@dataclasses.dataclass
+class State:
+    w: Any
+    step: int
+@jax.jit
+def advance(state, v):
+    return State(state.w - v, state.step + 1)
+state = State(x, 0)
+for _ in range(20):
+    state = advance(state, x)
+""",
+            """\
+import dataclasses
+from typing import Any
+@partial(jax.tree_util.register_dataclass, data_fields=["w"], meta_fields=["step"])
+@dataclasses.dataclass
+class State:
+    w: Any
+    step: int
+@jax.jit
+def advance(state, v):
+    return State(state.w - v, state.step)
+def later(state):
+    return dataclasses.replace(state, step=state.step + 1)
+state = State(x, 0)
+for _ in range(20):
+    state = advance(state, x)
+print(later(state))
+""",
+            """\
+import dataclasses
+from typing import Any
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class State:
+    w: Any
+    step: int = dataclasses.field(default=0, metadata=dict(static=True))
+@jax.jit
+def advance(state, v):
+    return dataclasses.replace(state, w=state.w - v, step=state.step + 1)
+state = State(x, 0)
+for _ in range(20):
+    after = advance(state, x)
+for _ in range(3):
+    state = advance(state, x)
+""",
+            """\
+import dataclasses
+from typing import Any
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class State:
+    w: Any
+    step: int = dataclasses.field(default=0, metadata=dict(static=True))
+def advance(state, v):
+    return dataclasses.replace(state, w=state.w - v, step=state.step + 1)
+state = State(x, 0)
+for _ in range(20):
+    state = advance(state, x)
+""",
             """\
 @jax.jit
 def spread(xs):

@@ -136,10 +136,10 @@ net = Net(nnx.Rngs(0))
 opt = nnx.Optimizer(net, optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(2e-4)), wrt=nnx.Param)
 opt.update(net, nnx.grad(lambda net: net(x).sum())(net))
 """,
-            _LOW
+            _KEPT
             + """\
 params = half({"w": jnp.ones((3, 2))})
-ema = params
+ema = params  # NNX947
 for _ in range(3):
     params = jax.tree.map(lambda leaf: leaf * 0.9, params)
     ema = jax.tree.map(lambda e, p: 0.999 * e + (1 - 0.999) * p, ema, params)
@@ -152,6 +152,21 @@ params = half({"w": jnp.ones((3, 2))})
 for _ in range(2):
     params = jax.tree.map(lambda p, g: p - 5e-4 * g, params, jax.grad(loss)(params, rows))
 print(params)
+""",
+            """\
+weights = {"w": jax.random.normal(key, (3, 2), dtype=jnp.bfloat16)}
+def update(ema, params):
+    return jax.tree.map(lambda e, p: 0.999 * e + (1 - 0.999) * p, ema, params)
+@jit
+def step(params, ema):
+    params = jax.tree.map(lambda p: p * 0.9, params)
+    return params, update(ema, params)
+def main(params):
+    ema = jax.tree.map(jnp.copy, params)  # NNX947
+    for _ in range(3):
+        params, ema = step(params, ema)
+    return ema
+main(weights)
 """,
         ),
         clean=(
@@ -292,6 +307,17 @@ for _ in range(3):
     params = jax.tree.map(lambda leaf: leaf * 0.9, params)
     ema = jax.tree.map(lambda e, p: 0.5 * e + 0.5 * p, ema, params)
 print(ema)
+""",
+            """\
+weights = {"w": jax.random.normal(key, (3, 2), dtype=jnp.bfloat16)}
+def update(ema, params):
+    return jax.tree.map(lambda e, p: 0.999 * e + (1 - 0.999) * p, ema, params)
+def main(params):
+    ema = jax.tree.map(lambda p: p.astype(jnp.float32), params)
+    for _ in range(3):
+        ema = update(ema, params)
+    return ema
+main(weights)
 """,
         ),
     ),
@@ -503,6 +529,25 @@ print(density(x, 0.0, 2 * jnp.eye(3)))
     "NNX949": Cases(
         bad=(
             """\
+def step(q, key):
+    first, second = jax.random.split(key)
+    p = jax.random.normal(first)
+    h0 = 0.5 * q**2 + 0.5 * p**2
+    qn, pn = q + 0.1 * p, p - 0.1 * q
+    h1 = 0.5 * qn**2 + 0.5 * pn**2
+    return jnp.where(jax.random.uniform(second) < h0 - h1, qn, q)  # NNX949
+""",
+            """\
+def potential(q):
+    return jnp.sum(q**4)
+def hamiltonian(q, p):
+    return potential(q) + 0.5 * jnp.sum(p**2)
+def accepted(key, q, p, q_new, p_new):
+    delta = hamiltonian(q, p) - hamiltonian(q_new, p_new)
+    keep = jax.random.uniform(key) < jnp.minimum(0.0, delta)  # NNX949
+    return jnp.where(keep, q_new, q)
+""",
+            """\
 def log_prob(q):
     return -jnp.sum(q**2)
 def leapfrog(q, p):
@@ -644,6 +689,29 @@ print(step(key, x))
             "print(step(key, x, lambda v: -jnp.sum(v**2)))\n",
         ),
         clean=(
+            """\
+def potential(q):
+    return jnp.sum(q**4)
+def accepted(key, q, p, q_new, p_new):
+    h_old = potential(q) + 0.5 * jnp.sum(p**2)
+    h_new = potential(q_new) + 0.5 * jnp.sum(p_new**2)
+    return jax.random.uniform(key) < jnp.exp(h_old - h_new)
+print(accepted(key, x, x, 2 * x, x))
+""",
+            """\
+def potential(q):
+    return jnp.sum(q**4)
+def accepted(key, q, p, q_new, p_new):
+    h_old = potential(q) + 0.5 * jnp.sum(p**2)
+    h_new = potential(q_new) + 0.5 * jnp.sum(p_new**2)
+    return jnp.log(jax.random.uniform(key)) < h_old - h_new
+print(accepted(key, x, x, 2 * x, x))
+""",
+            """\
+def thinned(key, high, low):
+    return jax.random.uniform(key, high.shape) < high - low
+print(thinned(key, x, 0.5 * x))
+""",
             """\
 def log_prob(q):
     return -jnp.sum(q**2)
@@ -847,6 +915,22 @@ print(happens(key, 2.0, 0.1))
     "NNX950": Cases(
         bad=(
             """\
+def sample(key, mean, log_var):
+    return mean + log_var * jax.random.normal(key, mean.shape)  # NNX950
+print(sample(key, x, x))
+""",
+            """\
+def reparameterize(mu, log_std, eps):
+    return mu + eps * log_std  # NNX950
+print(reparameterize(x, x, x))
+""",
+            """\
+def decode(net, v, k):
+    mean, log_var = jnp.split(net(v), 2)
+    noise = jax.random.normal(k, mean.shape)
+    return noise * log_var + mean  # NNX950
+""",
+            """\
 def ula(theta, key, step_size):
     noise = jax.random.normal(key, theta.shape)
     drift = -step_size * theta
@@ -899,6 +983,27 @@ print(likelihood(x, x, x))
             "print(rsample(key, x, x))\n",
         ),
         clean=(
+            """\
+def sample(key, mean, log_std):
+    return mean + jnp.exp(log_std) * jax.random.normal(key, mean.shape)
+print(sample(key, x, x))
+""",
+            """\
+def jitter(key, log_var, spread):  # the logarithm itself is noisy
+    return log_var + spread * jax.random.normal(key, log_var.shape)
+print(jitter(key, x, 0.1))
+""",
+            """\
+def sample(key, mean, log_sigma):
+    log_sigma = jnp.exp(log_sigma)
+    return mean + log_sigma * jax.random.normal(key, mean.shape)
+print(sample(key, x, x))
+""",
+            """\
+def score(mean, log_var, weight):
+    return mean + log_var * weight
+print(score(x, x, x))
+""",
             """\
 def ula(theta, key, step_size):
     noise = jax.random.normal(key, theta.shape)
@@ -972,6 +1077,21 @@ print(error(x, x, x))
     ),
     "NNX951": Cases(
         bad=(
+            """\
+from jax.nn import leaky_relu as act
+def net(params, v):
+    hidden = act(params["w"] @ v)  # NNX951
+    return params["out"] @ hidden
+def laplacian(params, v):
+    return jnp.trace(jax.hessian(net, argnums=1)(params, v))
+print(laplacian({"w": jnp.ones((4, 3)), "out": jnp.ones(4)}, x))
+""",
+            """\
+from jax.nn import relu as bend
+def net(params, v):
+    return jnp.sum(bend(v * params["w"]) @ params["out"])  # NNX951
+second = jax.grad(jax.grad(net, argnums=1), argnums=1)
+""",
             _PIECES
             + """\
 print(jax.grad(jax.grad(net, argnums=1), argnums=1)(params, 0.5))
@@ -1007,6 +1127,24 @@ print(jnp.trace(jax.hessian(lambda x: field(x))(x)))
             "print(laplacian(Field(nnx.Rngs(0)), jnp.ones(2)))\n",
         ),
         clean=(
+            """\
+from jax.nn import softplus as act
+def net(params, v):
+    return params["out"] @ act(params["w"] @ v)
+print(jax.hessian(net, argnums=1)({"w": jnp.ones((4, 3)), "out": jnp.ones(4)}, x))
+relu = jax.nn.relu
+""",
+            """\
+from jax.nn import leaky_relu as act
+def net(params, v):
+    return params["out"] @ act(params["w"] @ v)
+print(jax.grad(net, argnums=1)({"w": jnp.ones((4, 3)), "out": jnp.ones(4)}, x))
+""",
+            """\
+def net(params, v):
+    return params["out"] @ jax.nn.leaky_relu(params["w"] @ v**2)
+print(jax.hessian(net, argnums=1)({"w": jnp.ones((4, 3)), "out": jnp.ones(4)}, x))
+""",
             _BENT.replace("jax.nn.relu", "jnp.tanh")
             + """\
 print(jax.grad(jax.grad(net, argnums=1), argnums=1)(params, 0.5))
@@ -1184,6 +1322,23 @@ print(counted(jnp.ones(4)))
     "NNX978": Cases(
         bad=(
             """\
+ids = (np.int64(1_700_000_000) << 22) + np.arange(200, dtype=np.int64) * 3
+table = jnp.asarray(ids)  # NNX978
+chosen = np.random.default_rng(0).choice(ids, size=9)
+asked = jax.device_put(chosen)  # NNX978
+""",
+            """\
+def on_device(v):
+    return jnp.array(v, dtype=jnp.int64)  # NNX978
+on_device(np.array([7, 5_000_000_000], dtype=np.int64))
+""",
+            """\
+days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[ns]")
+since = jnp.asarray(days.astype(np.int64))  # NNX978
+stamps = np.array([time.time_ns() for _ in range(3)])
+print(jnp.asarray(stamps[1:]))  # NNX978
+""",
+            """\
 def weights(base, places):
     return 1.0 / base ** jnp.arange(1, places + 1)  # NNX978
 def decode(digits):
@@ -1226,6 +1381,32 @@ print([factorial(3), factorial(13)])
 """,
         ),
         clean=(
+            """\
+ids = (np.int64(1_700_000_000) << 22) + np.arange(200, dtype=np.int64) * 3
+known, compact = np.unique(ids, return_inverse=True)
+print(jnp.asarray(compact), jnp.asarray(ids - ids[0]), jnp.asarray(ids % 97), jnp.asarray(ids.astype(np.float32)))
+""",
+            """\
+print(jnp.asarray(np.array([5_000_000_000, 7], dtype=np.float64)))
+print(jnp.asarray(np.array([3_000_000_000, 7], dtype=np.uint32)))
+print(jnp.asarray(np.array([5_000_000_000, 0.5])), jnp.asarray(np.full(3, 2**40), dtype=jnp.float32))
+print(jnp.asarray(np.array([2**31 - 1, -(2**31)])), jnp.asarray(np.arange(7) * 2**10))
+""",
+            """\
+start = time.time_ns()
+days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[ns]")
+print(jnp.asarray(np.array([time.time_ns() - start])), jnp.asarray((days - days[0]).astype(np.int64) // 10**9))
+print(jnp.asarray(days.astype("datetime64[D]").astype(np.int64)))
+""",
+            """\
+if jax.config.jax_enable_x64:
+    print(jnp.asarray(np.array([5_000_000_000])))
+""",
+            """\
+ids = np.array([5_000_000_000, 6_000_000_000])
+halves = np.stack([ids >> 32, ids & 0xFFFFFFFF], axis=1).astype(np.uint32)
+print(jnp.asarray(halves), np.asarray(ids), jnp.asarray(np.searchsorted(ids, ids)))
+""",
             """\
 def weights(base, places):
     return 1.0 / base ** jnp.arange(1, places + 1)

@@ -644,6 +644,14 @@ print(jnp.sum(z**2) * dz)
         ),
         clean=(
             """\
+def grid(bounds, n):
+    x = jnp.linspace(*bounds, num=n)
+    return x
+print(grid((0.0, 1.0), 5), jnp.linspace(start=0.0, stop=1.0, num=len(x)))
+n = 4
+spots = jnp.linspace(start=0.0, stop=1.0, num=n)
+""",
+            """\
 def derivative(f, length, n):
     grid = jnp.linspace(0.0, length, n)
     dx = length / (n - 1)

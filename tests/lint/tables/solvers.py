@@ -259,6 +259,36 @@ print(resample(key, x, 0.5))
     ),
     "NNX937": Cases(
         bad=(
+            """\
+def host_softmax(v):
+    e = np.exp(v - v.max())
+    return (e / e.sum()).astype(np.float32)
+def softmax(v):
+    out = jax.ShapeDtypeStruct(v.shape, jnp.float32)
+    return jax.pure_callback(host_softmax, out, v, vmap_method="expand_dims")  # NNX937
+print(jax.vmap(softmax)(jnp.ones((3, 4))))
+""",
+            """\
+def normalized(hist, scale):
+    hist = np.asarray(hist) + 0.5
+    return scale * hist / np.sum(hist)
+@jax.jit
+def entropies(hists):
+    return jax.vmap(lambda h: entropy(h) * 2)(hists)
+def entropy(h):
+    p = jax.pure_callback(normalized, h, h, 1.0, vmap_method="broadcast_all")  # NNX937
+    return -jnp.sum(p * jnp.log(p))
+print(entropies(jnp.ones((2, 3))))
+""",
+            """\
+class Host:
+    def unit(self, v):
+        return v / np.linalg.norm(v)
+    def __call__(self, v):
+        return jax.pure_callback(self.unit, v, v, vmap_method="expand_dims")  # NNX937
+host = Host()
+print(jax.vmap(lambda v: host(v))(jnp.ones((3, 4))))
+""",
             _HOST
             + """\
 class Table:
@@ -301,6 +331,48 @@ def shifted(points, shifts):
 """,
         ),
         clean=(
+            """\
+def host_softmax(v):
+    e = np.exp(v - v.max())
+    return (e / e.sum()).astype(np.float32)
+def softmax(v):
+    out = jax.ShapeDtypeStruct(v.shape, jnp.float32)
+    return jax.pure_callback(host_softmax, out, v, vmap_method="sequential")
+print(jax.vmap(softmax)(jnp.ones((3, 4))))
+""",
+            """\
+def host_softmax(v):
+    e = np.exp(v - v.max())
+    return (e / e.sum()).astype(np.float32)
+def softmax(v):
+    out = jax.ShapeDtypeStruct(v.shape, jnp.float32)
+    return jax.pure_callback(host_softmax, out, v, vmap_method="expand_dims")
+print(softmax(jnp.ones(4)), jax.vmap(lambda s: s * softmax(jnp.ones(4)))(jnp.ones(3)))
+""",
+            """\
+def host_softmax(v):
+    e = np.exp(v - v.max(axis=-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+def softmax(v):
+    return jax.pure_callback(host_softmax, v, v, vmap_method="expand_dims")
+print(jax.vmap(softmax)(jnp.ones((3, 4))))
+""",
+            """\
+def scaled(v, w):
+    return (v * w.sum()).astype(np.float32)
+def call(v):
+    return jax.pure_callback(scaled, v, v, jnp.ones(5), vmap_method="expand_dims")
+print(jax.vmap(call)(jnp.ones((3, 4))))
+""",
+            """\
+def host_softmax(v):
+    rows = v.reshape(-1, v.shape[-1])
+    out = np.stack([np.exp(row) / np.exp(row).sum() for row in rows])
+    return out.reshape(v.shape).astype(np.float32)
+def softmax(v):
+    return jax.pure_callback(host_softmax, v, v, vmap_method="expand_dims")
+print(jax.vmap(softmax)(jnp.ones((3, 4))))
+""",
             _HOST
             + """\
 def read(v):
@@ -384,6 +456,14 @@ def solved(theta, y):
 """,
         ),
         clean=(
+            """\
+class Prior:
+    def __init__(self):
+        self.cov = jnp.array([[2.0, 0.0], [0.0, 1.0]])
+    def draw(self, k, n):
+        return jax.random.normal(k, (n, 2)) @ jnp.linalg.cholesky(self.cov)
+print(Prior().draw(key, 3))
+""",
             """\
 def draw(key, mean, cov, n):
     z = jax.random.normal(key, (n, mean.shape[0]))
@@ -615,6 +695,325 @@ print(layer(x, edges[:, 0], edges[:, 1]))
             "    seen = jnp.zeros(n)\n"
             "    return seen.at[receivers].set(1.0) + seen.at[receivers].add(1.0)\n"
             "print(reached(jnp.array([1, 1, 0]), 3))\n",
+        ),
+    ),
+    "NNX517": Cases(
+        bad=(
+            """\
+@jit
+def fit(v):
+    mean = v.mean(axis=0)
+    u, s, w = jnp.linalg.svd(v - mean, full_matrices=False)
+    return mean, s, w
+def transform(v, mean, w, k):
+    return (v - mean) @ w[:, :k]  # NNX517
+data = jax.random.normal(key, (9, 4))
+mean, s, w = fit(data)
+transform(data, mean, w, 2)
+""",
+            """\
+m = jax.random.normal(key, (4, 4))
+u, s, v = jnp.linalg.svd(m)
+again = (u * s) @ v.T  # NNX517
+low = (u[:, :2] * s[:2]) @ v[:, :2].T  # NNX517
+other = u @ jnp.diag(s) @ jnp.transpose(v)  # NNX517
+turn = v @ u.T  # NNX517
+inverse = v @ jnp.diag(1.0 / s) @ u.T  # NNX517
+""",
+            """\
+m = np.random.default_rng(0).normal(size=(4, 4))
+result = np.linalg.svd(m)
+parts = result[2]
+z = np.dot(m, parts[:, :2])  # NNX517
+""",
+            """\
+class PCA:
+    def __init__(self, v):
+        self.mean = v.mean(0)
+        _, _, self.components = jnp.linalg.svd(v - self.mean, full_matrices=False)
+    def transform(self, v, k):
+        return (v - self.mean) @ self.components[:, :k]  # NNX517
+PCA(jax.random.normal(key, (9, 4))).transform(jnp.ones((2, 4)), 2)
+""",
+        ),
+        clean=(
+            """\
+data = jax.random.normal(key, (9, 4))
+def transform(v, mean, w, k):
+    return (v - mean) @ w[:k].T
+u, s, w = jnp.linalg.svd(data - data.mean(0), full_matrices=False)
+transform(data, data.mean(0), w, 2)
+""",
+            """\
+m = jax.random.normal(key, (4, 4))
+u, s, vh = jnp.linalg.svd(m)
+again = (u * s) @ vh
+low = (u[:, :2] * s[:2]) @ vh[:2]
+few = (u * s) @ vh[:, :2]
+z = m @ vh.T[:, :2]
+turn = vh.T @ u.T
+inverse = vh.T @ jnp.diag(1.0 / s) @ u.T
+polar = u @ vh
+""",
+            """\
+m = jax.random.normal(key, (4, 4))
+u, s, v = jnp.linalg.svd(m)
+v = v.T
+z = m @ v[:, :2]
+again = (u * s) @ v.T
+turn = v @ u.T
+""",
+            """\
+m = np.random.default_rng(0).normal(size=(4, 4))
+result = np.linalg.svd(m)
+z = m @ result[2][:2].T
+""",
+            """\
+class PCA:
+    def __init__(self, v):
+        self.mean = v.mean(0)
+        _, _, vh = jnp.linalg.svd(v - self.mean, full_matrices=False)
+        self.components = vh.T
+    def transform(self, v, k):
+        return (v - self.mean) @ self.components[:, :k]
+    def back(self, z, k):
+        return z @ self.components[:, :k].T + self.mean
+pca = PCA(jax.random.normal(key, (9, 4)))
+pca.back(pca.transform(jnp.ones((2, 4)), 2), 2)
+""",
+            """\
+class V:
+    def svd(self, m):
+        u, s, vh = jnp.linalg.svd(m)
+        return u, s, vh.T
+m = jax.random.normal(key, (4, 4))
+u, s, v = V().svd(m)
+z = m @ v[:, :2]
+w, vectors = jnp.linalg.eigh(m @ m.T)
+y = m @ vectors[:, :2]
+""",
+        ),
+    ),
+    "NNX518": Cases(
+        bad=(
+            """\
+from jax.experimental import checkify
+def logarithm(v):
+    checkify.check(jnp.all(v > 0), "positive")
+    return jnp.log(v)
+checked = jax.jit(checkify.checkify(logarithm))
+def train(vs):
+    for v in vs:
+        err, y = checked(v)  # NNX518
+        print(y)
+train(batches)
+""",
+            """\
+from jax.experimental import checkify
+def logarithm(v):
+    checkify.check(jnp.all(v > 0), "positive")
+    return jnp.log(v)
+checked = jax.jit(checkify.checkify(logarithm))
+_, y = checked(x)  # NNX518
+print(y, checked(x)[1])  # NNX518
+""",
+            """\
+from jax.experimental import checkify
+@jit
+@checkify.checkify
+def logarithm(v):
+    checkify.check(jnp.all(v > 0), "positive")
+    return jnp.log(v)
+def run(v):
+    both = logarithm(v)  # NNX518
+    return both[1]
+print(run(x))
+""",
+            """\
+import jax.experimental.checkify as ck
+class Trainer:
+    def __init__(self):
+        self.step = jit(ck.checkify(self._step, errors=ck.float_checks))
+    def _step(self, v):
+        return jnp.log(v)
+    def train(self, vs):
+        for v in vs:
+            e, y = self.step(v)  # NNX518
+            print(y)
+Trainer().train(batches)
+""",
+        ),
+        clean=(
+            """\
+from jax.experimental import checkify
+def logarithm(v):
+    checkify.check(jnp.all(v > 0), "positive")
+    return jnp.log(v)
+checked = jax.jit(checkify.checkify(logarithm))
+for v in batches:
+    err, y = checked(v)
+    err.throw()
+    print(y)
+""",
+            """\
+from jax.experimental import checkify
+def logarithm(v):
+    checkify.check(jnp.all(v > 0), "positive")
+    return jnp.log(v)
+checked = jax.jit(checkify.checkify(logarithm))
+err, y = checked(x)
+checkify.check_error(err)
+print(y)
+""",
+            """\
+from jax.experimental import checkify
+def logarithm(v):
+    checkify.check(jnp.all(v > 0), "positive")
+    return jnp.log(v)
+checked = jax.jit(checkify.checkify(logarithm))
+_, _ = checked(x)
+checked(x)  # compiles
+def run(v):
+    return checked(v)
+run(x)[0].throw()
+""",
+            """\
+from jax.experimental import checkify
+def logarithm(v):
+    checkify.check(jnp.all(v > 0), "positive")
+    return jnp.log(v)
+checked = jax.jit(checkify.checkify(logarithm))
+def run(vs):
+    errors = []
+    for v in vs:
+        err, y = checked(v)
+        errors.append(err)
+        print(y)
+    for one in errors:
+        one.throw()
+run(batches)
+""",
+            """\
+from jax.experimental import checkify
+def logarithm(v):
+    checkify.check(jnp.all(v > 0), "positive")
+    return jnp.log(v)
+checked = jax.jit(checkify.checkify(logarithm))
+both = checked(x)
+both[0].throw()
+print(both[1])
+""",
+            """\
+def pair(v):
+    return jnp.sum(v), v
+from jax.experimental import checkify
+_, y = jax.jit(pair)(x)
+print(y, checkify.user_checks)
+""",
+        ),
+    ),
+    "NNX519": Cases(
+        bad=(
+            """\
+from numpy.linalg import LinAlgError
+def factor(k, jitter):
+    return jnp.linalg.cholesky(k + jitter * jnp.eye(k.shape[0]))
+def safe(k):
+    try:
+        return factor(k, 1e-6)
+    except LinAlgError:  # NNX519
+        return factor(k, 1e-2)
+safe(jnp.eye(3))
+""",
+            """\
+def safe_cholesky(k):
+    jitter = 0.0
+    for _ in range(8):
+        try:
+            return jnp.linalg.cholesky(k + jitter * jnp.eye(k.shape[0]))
+        except np.linalg.LinAlgError:  # NNX519
+            jitter = 1e-6 if jitter == 0.0 else jitter * 10
+    raise RuntimeError("not positive definite")
+safe_cholesky(jnp.eye(3))
+""",
+            """\
+import scipy.linalg
+from jax.scipy.linalg import cho_factor, cho_solve
+class Process:
+    def solve(self, k, v):
+        try:
+            factor = cho_factor(k)
+        except (scipy.linalg.LinAlgError, np.linalg.LinAlgError):  # NNX519
+            factor = cho_factor(k + jnp.eye(len(k)))
+        return cho_solve(factor, v)
+Process().solve(jnp.eye(3), x)
+""",
+            """\
+def inverse(m):
+    try:
+        return jnp.linalg.inv(m)
+    except ZeroDivisionError:  # NNX519
+        return jnp.linalg.pinv(m)
+inverse(jnp.eye(3))
+""",
+        ),
+        clean=(
+            """\
+def factor(k):
+    try:
+        return np.linalg.cholesky(k)
+    except np.linalg.LinAlgError:
+        return np.eye(len(k))
+factor(np.eye(3))
+""",
+            """\
+def factor(k):
+    try:
+        low = jnp.linalg.cholesky(k)
+        if not jnp.isfinite(low).all():
+            raise np.linalg.LinAlgError("not positive definite")
+        return low
+    except np.linalg.LinAlgError:
+        return jnp.eye(len(k))
+factor(jnp.eye(3))
+""",
+            """\
+def checked(k):
+    low = jnp.linalg.cholesky(k)
+    if jnp.isnan(low).any():
+        raise np.linalg.LinAlgError("not positive definite")
+    return low
+def factor(k):
+    try:
+        return checked(k)
+    except np.linalg.LinAlgError:
+        return jnp.eye(len(k))
+factor(jnp.eye(3))
+""",
+            """\
+def factor(k, solver):
+    try:
+        return solver(jnp.linalg.cholesky(k))
+    except np.linalg.LinAlgError:
+        return jnp.eye(len(k))
+factor(jnp.eye(3), np.linalg.inv)
+""",
+            """\
+def inverse(m):
+    try:
+        return jnp.linalg.inv(m)
+    except ValueError:
+        return jnp.linalg.pinv(m)
+inverse(jnp.eye(3))
+""",
+            """\
+def mean(m, n):
+    try:
+        return jnp.linalg.det(m) * (1 / n)
+    except ZeroDivisionError:
+        return jnp.zeros(())
+mean(jnp.eye(3), 0)
+""",
         ),
     ),
 }

@@ -395,5 +395,138 @@ def features(net, a):
 d = features(Net(nnx.Rngs(0)), x)
 """,
         ),
-    )
+    ),
+    "NNX543": Cases(
+        bad=(
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+def answer(net, prompt):
+    *_, logits = map(lambda token: net(jnp.array([token])), prompt)
+    return int(logits.argmax())
+net = Decoder(nnx.Rngs(0))
+prompts = [[3, 7, 11], [5, 1], [3, 7, 11]]
+net.attn.init_cache((1, 32, 8))
+print([answer(net, prompt) for prompt in prompts])  # NNX543
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+def run(decoder, tokens):
+    return [*map(lambda token: decoder(jnp.array([token])), tokens)][-1]
+def main(questions):
+    decoder = Decoder(nnx.Rngs(0))
+    decoder.attn.init_cache((1, 32, 8))
+    for number, question in enumerate(questions):
+        print(number, run(decoder, question).shape)  # NNX543
+main([[1, 2], [3]])
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+net = Decoder(nnx.Rngs(0))
+net.attn.init_cache((1, 32, 8))
+def answer(prompt):
+    steps = map(lambda at: net(jnp.array([prompt[at]])), range(len(prompt)))
+    return [*steps][-1]
+for text in (texts := [[1, 2], [3]]):
+    print(answer(text).shape)  # NNX543
+""",
+        ),
+        clean=(
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+def answer(net, prompt):
+    net.attn.init_cache((1, 32, 8))
+    *_, logits = map(lambda token: net(jnp.array([token])), prompt)
+    return int(logits.argmax())
+net = Decoder(nnx.Rngs(0))
+prompts = [[3, 7, 11], [5, 1], [3, 7, 11]]
+print([answer(net, prompt) for prompt in prompts])
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+def answer(net, prompt):
+    *_, logits = map(lambda token: net(jnp.array([token])), prompt)
+    return int(logits.argmax())
+net = Decoder(nnx.Rngs(0))
+prompts = [[3, 7, 11], [5, 1], [3, 7, 11]]
+for prompt in prompts:
+    net.attn.init_cache((1, 32, 8))
+    print(answer(net, prompt))
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+def answer(net, prompt):
+    *_, logits = map(lambda token: net(jnp.array([token])), prompt)
+    return int(logits.argmax())
+net = Decoder(nnx.Rngs(0))
+prompts = [[3, 7, 11], [5, 1], [3, 7, 11]]
+net.attn.init_cache((1, 32, 8))
+print(answer(net, prompts[0]))
+print([*map(lambda token: net(jnp.array([token])).shape, prompts[0])])
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+def answer(net, prompt):
+    *_, logits = map(lambda token: net(jnp.array([token])), prompt)
+    return int(logits.argmax())
+net = Decoder(nnx.Rngs(0))
+net.attn.init_cache((1, 32, 8))
+conversation_texts = [[3, 7, 11], [5, 1]]
+for text in conversation_texts:
+    print(answer(net, text))
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+def answer(net, prompt):
+    *_, logits = map(lambda token: net(jnp.array([token])), prompt)
+    return int(logits.argmax())
+net = Decoder(nnx.Rngs(0))
+prompts = [[3, 7, 11], [5, 1], [3, 7, 11]]
+net.attn.init_cache((1, 32, 8))
+start = jax.tree.map(jnp.copy, nnx.state(net, nnx.Cache))
+for prompt in prompts:
+    nnx.update(net, start)
+    print(answer(net, prompt))
+""",
+        ),
+    ),
 }

@@ -260,6 +260,46 @@ for batch in batches:
         ),
         clean=(
             """\
+def compiled(function):
+    return jax.jit(function)
+def squared(v):
+    return v**2
+def main():
+    def shifted(alpha):
+        return squared(x) + alpha
+    for alpha in np.linspace(0, 1, 20):
+        print(compiled(shifted)(alpha))
+main()
+""",
+            """\
+def fitted(solver, v):
+    solve = jax.jit(jax.vmap(partial(solver, 2.0)))
+    return solve(v)
+def added(a, v):
+    return a + v
+def scaled(a, v):
+    return a * v
+for one in [added, scaled, lambda a, v: a - v, added] * 5:
+    print(fitted(one, x))
+""",
+            """\
+for step in range(100):
+    ready = jax.pmap(lambda v: jax.lax.psum(v, "i"), "i")(jnp.ones(jax.local_device_count()))
+    print(ready)
+""",
+            """\
+def trained(epochs, phases):
+    for rate in phases:
+        @jax.jit
+        def step(v):
+            return v * 0.9
+        v = x
+        for _ in range(epochs):
+            v = step(v)
+    return v
+print(trained(3, list(np.linspace(0, 1, 30))))
+""",
+            """\
 class Solver:
     @staticmethod
     def step(v):
@@ -491,6 +531,35 @@ for batch in batches:
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def step(w, v):
+    loss, grads = jax.value_and_grad(lambda w: ((w * v) ** 2).mean())(w)
+    return w - 0.1 * grads, loss
+def train_epoch(w, data):
+    for v in data:
+        w, loss = step(w, v)
+    return w, loss
+def main(epochs):
+    w = x
+    for epoch in range(1, epochs + 1):
+        w, loss = train_epoch(w, batches)
+        _, test_loss = step(w, x)
+        print(epoch, loss, test_loss)
+main(2)
+""",
+            """\
+@jax.jit
+def step(w, v):
+    loss, grads = jax.value_and_grad(lambda w: ((w * v) ** 2).mean())(w)
+    return w - 0.1 * grads, loss, jnp.abs(grads).max(), w.std()
+def main(data):
+    w = x
+    for v in data:
+        w, loss, largest, spread = step(w, v)
+        print("loss=", loss, "largest=", largest, "spread=", np.mean(spread))
+main(batches)
+""",
             """\
 def display(image):
     print(image.shape)
@@ -1046,6 +1115,43 @@ print(time.time() - start)
     "NNX908": Cases(
         bad=(
             """\
+class Config:
+    def __init__(self, scale):
+        self.scale = scale
+@partial(jax.jit, static_argnames=("cfg",))
+def scaled(v, cfg):
+    return cfg.scale * v
+def evaluate(rounds):
+    for batch in rounds:
+        x = scaled(batch, Config(scale=2.0))  # NNX908
+        chosen = Config(3.0)
+        x = scaled(batch, cfg=chosen)  # NNX908
+    return x
+evaluate(batches)
+""",
+            """\
+import dataclasses
+@dataclasses.dataclass(eq=False)
+class Config:
+    scale: float
+scaled = jax.jit(lambda cfg, v: cfg.scale * v, static_argnums=0)
+def once(v):
+    return scaled(Config(2.0), v)  # NNX908
+def other(v):
+    return turned(lambda w: w.T, v)  # NNX908
+turned = jax.jit(lambda g, v: g(v), static_argnums=0)
+for i in range(9):
+    once(x)
+    other(x)
+""",
+            """\
+@partial(jax.jit, static_argnums=2)
+def update(params, grads, tx):
+    return tx.update(grads, tx.init(params), params)[0]
+for batch in batches:
+    update(batch, batch, optax.sgd(0.1))  # NNX908
+""",
+            """\
 @partial(jax.jit, static_argnames="n")
 def f(x, n):
     return x * n
@@ -1151,6 +1257,105 @@ def folds(number):
 """,
         ),
         clean=(
+            """\
+class Config:
+    def __init__(self, scale):
+        self.scale = scale
+@partial(jax.jit, static_argnames="cfg")
+def scaled(v, cfg):
+    return cfg.scale * v
+kept = {}
+def once(v):
+    if "first" not in kept:
+        kept["first"] = scaled(v, Config(2.0))
+    return kept["first"] + v
+for i in range(9):
+    once(x)
+""",
+            """\
+import dataclasses
+import enum
+import typing
+class Config:
+    def __init__(self, scale):
+        self.scale = scale
+class Equal(Config):
+    def __eq__(self, other):
+        return self.scale == other.scale
+    def __hash__(self):
+        return hash(self.scale)
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    scale: float
+class Named(typing.NamedTuple):
+    scale: float
+class Mode(enum.Enum):
+    ON = 1
+@partial(jax.jit, static_argnames="cfg")
+def scaled(v, cfg):
+    return v * 2
+one = Config(1.0)
+for batch in batches:
+    scaled(batch, one)
+    scaled(batch, Equal(1.0))
+    scaled(batch, Frozen(1.0))
+    scaled(batch, Named(1.0))
+    scaled(batch, Mode(1))
+""",
+            """\
+class Config:
+    def __init__(self, scale):
+        self.scale = scale
+class Single:
+    made = None
+    def __new__(cls):
+        cls.made = cls.made or object.__new__(cls)
+        return cls.made
+@partial(jax.jit, static_argnames="cfg")
+def scaled(v, cfg):
+    return v * 2
+def once(v):
+    return scaled(v, Config(1.0))
+@functools.lru_cache
+def kept():
+    return scaled(x, Config(1.0))
+once(x)
+for batch in batches:
+    scaled(batch, Single())
+    kept()
+for scale in (1.0, 2.0):
+    scaled(x, Config(scale))
+""",
+            """\
+class Layer:
+    def __init__(self):
+        self.w = 2.0
+    def __call__(self, v):
+        return self.w * v
+    def all(self, vs):
+        return [applied(self.__call__, v) for v in vs]
+@partial(jax.jit, static_argnums=0)
+def applied(f, v):
+    return f(v)
+layer = Layer()
+for batch in batches:
+    applied(layer.__call__, batch)
+layer.all(batches)
+""",
+            """\
+class Config:
+    def __init__(self, scale):
+        self.scale = scale
+def scaled(v, cfg):
+    return cfg.scale * v
+compiled = jax.jit(scaled, static_argnames="cfg")
+@jax.jit
+def several(vs):
+    return [compiled(v, Config(2.0)) for v in vs]
+for batch in batches:
+    scaled(batch, Config(1.0))
+    several(batches)
+""",
             """\
 @jax.jit
 def rounds(net, opt, vs):

@@ -1093,4 +1093,681 @@ for v in batches:
 """,
         ),
     ),
+    "NNX533": Cases(
+        bad=(
+            """\
+import os
+import tempfile
+path = os.path.join(tempfile.mkdtemp(), "params")
+w = jnp.ones((3, 3), jnp.bfloat16)
+np.save(path + ".npy", w)
+v = jnp.asarray(np.load(path + ".npy"))  # NNX533
+""",
+            """\
+def init(k):
+    return {"w": jax.random.normal(k, (8, 4), jnp.bfloat16), "b": jnp.zeros(4)}
+def save(path, params):
+    np.savez(path, **{name: np.asarray(value) for name, value in params.items()})
+def load(path):
+    with np.load(path) as f:
+        return {name: jnp.asarray(f[name]) for name in f.files}  # NNX533
+save("params.npz", init(key))
+""",
+            """\
+import numpy as onp
+import jax.numpy as J
+def keep(file, a):
+    onp.savez_compressed(file, half=onp.asarray(a.astype(J.bfloat16)), whole=a)
+    entries = onp.load(file)
+    half = entries["half"]
+    whole = J.array(entries["whole"])
+    return J.array(half), whole  # NNX533
+keep("file.npz", x)
+""",
+            """\
+class Store:
+    def write(self, a):
+        np.save(self.path, np.asarray(a.astype("float8_e4m3fn")))
+    def read(self):
+        return jax.device_put(np.load(self.path))  # NNX533
+Store().write(x)
+""",
+        ),
+        clean=(
+            """\
+import os
+import tempfile
+path = os.path.join(tempfile.mkdtemp(), "params")
+w = jnp.ones((3, 3), jnp.bfloat16)
+np.save(path + ".npy", w)
+u = jnp.asarray(np.load(path + ".npy").view(jnp.bfloat16))
+t = jnp.load(path + ".npy")
+""",
+            """\
+import os
+import tempfile
+path = os.path.join(tempfile.mkdtemp(), "params")
+w = jnp.ones((3, 3), jnp.bfloat16)
+np.save(path + ".npy", w.astype(jnp.float32))
+v = jnp.asarray(np.load(path + ".npy"))
+np.save(path + ".other.npy", w)
+""",
+            """\
+import os
+import tempfile
+path = os.path.join(tempfile.mkdtemp(), "params")
+w = jnp.ones((3, 3), jnp.bfloat16)
+np.savez(path + ".npz", half=np.asarray(w).view(np.uint16), whole=np.asarray(w, np.float32))
+with np.load(path + ".npz") as file:
+    half = jnp.asarray(file["half"].view(jnp.bfloat16))
+    whole = jnp.asarray(file["whole"])
+""",
+            """\
+import os
+import tempfile
+path = os.path.join(tempfile.mkdtemp(), "params")
+w = jnp.ones((3, 3), jnp.float16)
+np.savez(path + ".npz", w=w, b=jnp.zeros(3, jnp.bfloat16))
+with np.load(path + ".npz") as file:
+    back = jnp.asarray(file["w"])
+""",
+            """\
+import os
+import tempfile
+path = os.path.join(tempfile.mkdtemp(), "params")
+w = jnp.ones((3, 3), jnp.bfloat16)
+np.save(path + ".npy", {"w": np.asarray(w)}, allow_pickle=True)
+back = jax.tree.map(jnp.asarray, np.load(path + ".npy", allow_pickle=True).item())
+""",
+        ),
+    ),
+    "NNX534": Cases(
+        bad=(
+            """\
+from jax.experimental import pallas as pl
+rows = jnp.arange(64 * 16.0).reshape(64, 16)
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+def call(one, other, count=4):
+    shape = jax.ShapeDtypeStruct(rows.shape, rows.dtype)
+    return pl.pallas_call(kernel, grid=(count,), in_specs=[one], out_specs=other, out_shape=shape, interpret=True)(rows)
+block = pl.BlockSpec((16, 16), lambda i: (i * 16, 0))  # NNX534
+call(block, block)
+""",
+            """\
+from jax.experimental import pallas as pl
+rows = jnp.arange(64 * 16.0).reshape(64, 16)
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+def call(one, other, count=4):
+    shape = jax.ShapeDtypeStruct(rows.shape, rows.dtype)
+    return pl.pallas_call(kernel, grid=(count,), in_specs=[one], out_specs=other, out_shape=shape, interpret=True)(rows)
+B = 16
+def where(i):
+    return B * i, 0  # NNX534
+call(pl.BlockSpec(block_shape=(B, 16), index_map=where), pl.BlockSpec((B, 16), lambda i: (i, 0)))
+""",
+            """\
+import jax.experimental.pallas as plt
+class Kernel:
+    def __init__(self, rows):
+        self.rows = rows
+    def block(self):
+        return plt.BlockSpec((8, self.rows), lambda i, j: (i, j * self.rows))  # NNX534
+Kernel(16).block()
+""",
+        ),
+        clean=(
+            """\
+from jax.experimental import pallas as pl
+rows = jnp.arange(64 * 16.0).reshape(64, 16)
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+def call(one, other, count=4):
+    shape = jax.ShapeDtypeStruct(rows.shape, rows.dtype)
+    return pl.pallas_call(kernel, grid=(count,), in_specs=[one], out_specs=other, out_shape=shape, interpret=True)(rows)
+block = pl.BlockSpec((16, 16), lambda i: (i, 0))
+call(block, block)
+""",
+            """\
+from jax.experimental import pallas as pl
+rows = jnp.arange(64 * 16.0).reshape(64, 16)
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+def call(one, other, count=4):
+    shape = jax.ShapeDtypeStruct(rows.shape, rows.dtype)
+    return pl.pallas_call(kernel, grid=(count,), in_specs=[one], out_specs=other, out_shape=shape, interpret=True)(rows)
+B = 16
+def where(i):
+    return i, 0 * B
+call(pl.BlockSpec((B, 16), where), pl.BlockSpec((B, 16), where))
+""",
+            """\
+from jax.experimental import pallas as pl
+rows = jnp.arange(64 * 16.0).reshape(64, 16)
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+def call(one, other, count=4):
+    shape = jax.ShapeDtypeStruct(rows.shape, rows.dtype)
+    return pl.pallas_call(kernel, grid=(count,), in_specs=[one], out_specs=other, out_shape=shape, interpret=True)(rows)
+block = pl.BlockSpec((2, 16), lambda i: (i * 2, 0))
+call(block, block, 16)
+""",
+            """\
+from jax.experimental import pallas as pl
+rows = jnp.arange(64 * 16.0).reshape(64, 16)
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+def call(one, other, count=4):
+    shape = jax.ShapeDtypeStruct(rows.shape, rows.dtype)
+    return pl.pallas_call(kernel, grid=(count,), in_specs=[one], out_specs=other, out_shape=shape, interpret=True)(rows)
+B, steps = 16, 8
+every = pl.BlockSpec((B, 16), lambda i: (i * steps // steps, 0))
+other = pl.BlockSpec((B, 16), lambda i: (i // B, i * 0))
+call(every, every)
+""",
+            """\
+from jax.experimental import pallas as pl
+rows = jnp.arange(64 * 16.0).reshape(64, 16)
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+def call(one, other, count=4):
+    shape = jax.ShapeDtypeStruct(rows.shape, rows.dtype)
+    return pl.pallas_call(kernel, grid=(count,), in_specs=[one], out_specs=other, out_shape=shape, interpret=True)(rows)
+B = 16
+slices = [rows[i * B : (i + 1) * B] for i in range(4)]
+print(jnp.concatenate(slices).shape, pl.BlockSpec(memory_space=None))
+""",
+        ),
+    ),
+    "NNX535": Cases(
+        bad=(
+            """\
+def epoch_indices(epoch, process_index, process_count):
+    rng = np.random.default_rng(17 + 1000 * epoch + process_index)
+    order = rng.permutation(1000)
+    return order[process_index::process_count]  # NNX535
+print(epoch_indices(0, jax.process_index(), jax.process_count()))
+""",
+            """\
+def order(k, host):
+    return jax.random.permutation(jax.random.fold_in(k, host), 1000)
+def shares(k):
+    me = jax.process_index()
+    mine = order(k, me)
+    return jnp.split(mine, jax.process_count())[me]  # NNX535
+shares(key)
+""",
+            """\
+class Loader:
+    def __init__(self, data):
+        self.data = data
+        self.rank, self.world_size = jax.process_index(), jax.process_count()
+    def __iter__(self):
+        order = np.arange(len(self.data))
+        rng = np.random.default_rng(seed=self.rank)
+        rng.shuffle(order)
+        per = len(order) // self.world_size
+        for i in order[self.rank * per : (self.rank + 1) * per]:  # NNX535
+            yield self.data[i]
+print(next(iter(Loader(x))))
+""",
+            """\
+rng = np.random.default_rng()
+perm = rng.permutation(1000)
+mine = perm[jax.process_index()::jax.process_count()]  # NNX535
+""",
+        ),
+        clean=(
+            """\
+def epoch_indices(epoch, process_index, process_count):
+    rng = np.random.default_rng(17 + 1000 * epoch)
+    order = rng.permutation(1000)
+    return order[process_index::process_count]
+print(epoch_indices(0, jax.process_index(), jax.process_count()))
+""",
+            """\
+def mine(process_index, process_count):
+    rng = np.random.default_rng(17 + process_index)
+    share = np.arange(1000)[process_index::process_count]
+    return rng.permutation(share)
+print(mine(jax.process_index(), jax.process_count()))
+""",
+            """\
+me, count = jax.process_index(), jax.process_count()
+order = np.arange(1000)
+np.random.default_rng(3).shuffle(order)
+noise = np.random.default_rng(me).normal(size=3)
+print(order[me::count], np.array_split(order, count)[me], noise)
+""",
+            """\
+def shuffled(k, index):
+    return jax.random.permutation(jax.random.fold_in(k, index), 1000)
+epochs = [shuffled(key, epoch) for epoch in range(3)]
+print(epochs[1][jax.process_index() :: jax.process_count()])
+""",
+            """\
+np.random.seed(0)
+order = np.random.permutation(1000)
+print(order[jax.process_index() :: jax.process_count()], order[: 100], np.random.default_rng(5).permutation(9)[0::2])
+""",
+        ),
+    ),
+    "NNX536": Cases(
+        bad=(
+            """\
+import threading
+def work(v):
+    print(jnp.asarray(v).devices())
+with jax.default_device(jax.devices()[-1]):
+    threads = [threading.Thread(target=work, args=(v,)) for v in range(3)]
+    for t in threads:
+        t.start()  # NNX536
+    for t in threads:
+        t.join()
+""",
+            """\
+from concurrent.futures import ThreadPoolExecutor
+def prepared(image):
+    return jnp.asarray(image) / 255
+last = jax.devices()[-1]
+with jax.default_device(last):
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        done = list(pool.map(prepared, [1.0, 2.0]))  # NNX536
+""",
+            """\
+import threading
+def work():
+    report(jnp.ones(3))
+def report(v):
+    print((v / 0).sum())
+with jax.debug_nans(True):
+    t = threading.Thread(target=work)
+    t.start()  # NNX536
+    t.join()
+""",
+            """\
+import concurrent.futures as cf
+class Runner:
+    def __init__(self):
+        self.pool = cf.ThreadPoolExecutor(2)
+    def one(self, v):
+        return v @ v
+    def all(self, vs):
+        with jax.default_matmul_precision("highest"):
+            return [self.pool.submit(self.one, v) for v in vs]  # NNX536
+Runner().all(batches)
+""",
+        ),
+        clean=(
+            """\
+from concurrent.futures import ThreadPoolExecutor
+last = jax.devices()[-1]
+def prepared(image):
+    return jnp.asarray(image, device=last)
+with jax.default_device(last), ThreadPoolExecutor(2) as pool:
+    done = list(pool.map(prepared, [1.0, 2.0]))
+""",
+            """\
+from concurrent.futures import ThreadPoolExecutor
+def prepared(image):
+    return jnp.asarray(image) / 255
+with jax.default_device(jax.devices()[-1]):
+    done = list(map(prepared, [1.0, 2.0]))
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        names = list(pool.map(str, done))
+with ThreadPoolExecutor(max_workers=2) as pool:
+    done = list(pool.map(prepared, [1.0, 2.0]))
+""",
+            """\
+from concurrent.futures import ThreadPoolExecutor
+def prepared(image):
+    with jax.default_device(jax.devices()[-1]):
+        return jnp.asarray(image) / 255
+with jax.default_device(jax.devices()[-1]), ThreadPoolExecutor(2) as pool:
+    done = list(pool.map(prepared, [1.0, 2.0]))
+""",
+            """\
+from concurrent.futures import ThreadPoolExecutor
+def read(path):
+    return np.ones(3) * path
+with jax.default_device(jax.devices()[-1]):
+    with ThreadPoolExecutor(2) as pool:
+        arrays = [jnp.asarray(one) for one in pool.map(read, [1, 2])]
+""",
+            """\
+from concurrent.futures import ThreadPoolExecutor
+def prepared(image):
+    return jnp.asarray(image) / 255
+with jax.default_device(jax.devices()[0]):
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(prepared, [1.0, 2.0]))
+with jax.default_matmul_precision("highest"), ThreadPoolExecutor(2) as pool:
+    done = list(pool.map(prepared, [1.0, 2.0]))
+""",
+            """\
+from concurrent.futures import ThreadPoolExecutor
+def prepared(image):
+    return jnp.asarray(image) / 255
+def settle(precision):
+    jax.config.update("jax_default_device", jax.devices()[-1])
+with jax.default_device(jax.devices()[-1]):
+    with ThreadPoolExecutor(2, initializer=settle, initargs=("highest",)) as pool:
+        done = list(pool.map(prepared, [1.0, 2.0]))
+""",
+        ),
+    ),
+    "NNX537": Cases(
+        bad=(
+            """\
+import multiprocessing as mp
+np.random.seed(1234)
+def augment_shard(shard):
+    return np.random.normal(scale=0.1, size=3)
+def load(workers=4):
+    ctx = mp.get_context("fork")
+    queue = ctx.Queue()
+    procs = []
+    for shard in range(workers):
+        proc = ctx.Process(target=lambda q, s: q.put(augment_shard(s)), args=(queue, shard))  # NNX537
+        procs.append(proc)
+    return procs
+""",
+            """\
+from concurrent.futures import ProcessPoolExecutor
+rng = np.random.default_rng(0)
+def crop(image):
+    return image[corner():]
+def corner():
+    return rng.integers(3)
+def crops(images):
+    with ProcessPoolExecutor(max_workers=4) as pool:
+        return list(pool.map(crop, images))  # NNX537
+""",
+            """\
+from multiprocessing import Pool
+class Data:
+    def __init__(self):
+        self.pool = Pool(4)
+    def batch(self, images):
+        return jnp.stack(self.pool.map(flipped, images))  # NNX537
+def flipped(image):
+    return image[::-1] if np.random.rand() < 0.5 else image
+""",
+        ),
+        clean=(
+            """\
+from multiprocessing import Pool
+def augmented(task):
+    image, seed = task
+    return image + np.random.default_rng(seed).normal(size=image.shape)
+def batch(images):
+    seeds = np.random.SeedSequence(0).spawn(len(images))
+    with Pool(4) as pool:
+        return pool.map(augmented, zip(images, seeds))
+""",
+            """\
+import os
+from multiprocessing import Pool
+def start():
+    np.random.seed(os.getpid())
+def augmented(image):
+    return image + np.random.normal(size=image.shape)
+def batch(images):
+    with Pool(4, initializer=start) as pool:
+        return pool.map(augmented, images)
+""",
+            """\
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
+import multiprocessing
+def augmented(image):
+    return image + np.random.normal(size=image.shape)
+with ThreadPoolExecutor(2) as pool:
+    print(len(list(pool.map(augmented, batches))))
+with ThreadPool(2) as pool:
+    print(len(pool.map(augmented, batches)))
+""",
+            """\
+import multiprocessing as mp
+def augmented(image):
+    return image + np.random.normal(size=image.shape)
+def batch(images):
+    with mp.get_context("spawn").Pool(4) as pool:
+        return pool.map(augmented, images)
+""",
+            """\
+import multiprocessing as mp
+def noisy(queue):
+    queue.put(np.random.normal(size=3) + random.random())
+def one(queue):
+    return mp.Process(target=noisy, args=(queue,))
+def several(images):
+    with mp.Pool(2) as pool, mp.Pool(processes=1) as single:
+        return pool.map(np.sum, images), single.map(noisy, images)
+""",
+        ),
+    ),
+    "NNX538": Cases(
+        bad=(
+            """\
+@jax.checkpoint
+def loss(ws, v):
+    for w in ws:
+        v = jnp.tanh(v * w)
+    return (v**2).mean()
+step = jax.jit(jax.value_and_grad(loss))  # NNX538
+print(step([x, x], x))
+""",
+            """\
+def loss(ws, v):
+    for w in ws:
+        v = jnp.tanh(v * w)
+    return (v**2).mean()
+def train(ws, v):
+    whole = jax.remat(loss, prevent_cse=False)
+    return jax.grad(whole)(ws, v)  # NNX538
+print(train([x, x], x))
+""",
+            """\
+@partial(jax.checkpoint, static_argnums=2)
+def loss(w, v, power):
+    return (jnp.tanh(w * v) ** power).mean()
+for batch in batches:
+    grads = jax.grad(loss)(x, batch, 2)  # NNX538
+""",
+        ),
+        clean=(
+            """\
+def wave(v):
+    return jnp.sin(v) * v
+print(jax.grad(jax.grad(jax.checkpoint(wave)))(2.0), jax.grad(jax.jit(jax.grad(jax.remat(wave))))(2.0))
+""",
+            """\
+def loss(ws, v):
+    for w in ws:
+        v = jnp.tanh(v * w)
+    return (v**2).mean()
+@jax.checkpoint
+def layer(v, w):
+    return jnp.tanh(v * w)
+def deep(ws, v):
+    for w in ws:
+        v = layer(v, w)
+    return (v**2).mean()
+print(jax.grad(deep)([x, x], x), jax.grad(loss)([x, x], x))
+""",
+            """\
+def loss(ws, v):
+    for w in ws:
+        v = jnp.tanh(v * w)
+    return (v**2).mean()
+some = jax.checkpoint(loss, policy=jax.checkpoint_policies.dots_saveable)
+print(jax.grad(some)([x, x], x))
+""",
+            """\
+def loss(ws, v):
+    for w in ws:
+        v = jnp.tanh(v * w)
+    return (v**2).mean()
+whole = jax.checkpoint(loss)
+def both(ws, v):
+    return whole(ws, v) + whole(ws, 2 * v)
+print(jax.grad(both)([x, x], x))
+""",
+            """\
+def loss(ws, v):
+    for w in ws:
+        v = jnp.tanh(v * w)
+    return (v**2).mean()
+def slope(ws, v):
+    return sum(g.sum() for g in jax.grad(jax.checkpoint(loss))(ws, v))
+print(jax.grad(slope)([x, x], x))
+""",
+            """\
+@partial(jax.checkpoint, policy=jax.checkpoint_policies.dots_saveable)
+def loss(w, v):
+    return jnp.tanh(w * v).mean()
+print(jax.grad(loss)(x, x))
+""",
+        ),
+    ),
+    "NNX539": Cases(
+        bad=(
+            """\
+def train(state, load_step, resume, path):
+    start = load_step(path) if resume else 0
+    k = jax.random.key(0)
+    for i in range(start, 10):
+        k, sub = jax.random.split(k)  # NNX539
+        state = state + jax.random.normal(sub, (3,))
+    return state
+train(x, int, False, "")
+""",
+            """\
+import os
+import pickle
+def train(params, path, steps):
+    k = jax.random.key(0)
+    params, start = jnp.zeros(3), 0
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            ckpt = pickle.load(file)
+        params, start = jnp.asarray(ckpt["params"]), ckpt["step"]
+    for step in range(start, steps):
+        k, sub = jax.random.split(k)  # NNX539
+        params = params + jax.random.normal(sub, (3,))
+    return params
+train(x, "/nowhere", 3)
+""",
+            """\
+def train(mngr, params, n):
+    rng = jax.random.PRNGKey(n)
+    rng, first = jax.random.split(rng)
+    start = 0
+    if mngr.latest_step() is not None:
+        start = mngr.latest_step()
+        params = mngr.restore(start)
+    for step in range(start, n):
+        rng, sub, drop = jax.random.split(rng, 3)  # NNX539
+        params = params + jax.random.normal(sub, (3,))
+    return params
+""",
+            """\
+class Trainer:
+    def fit(self, state, epochs):
+        rng = jax.random.key(self.seed)
+        first_epoch = 0
+        if self.resume:
+            state, meta = self.load_checkpoint(state)
+            first_epoch = meta["epoch"] + 1
+        for epoch in range(first_epoch, epochs):
+            rng, sub = jax.random.split(rng)  # NNX539
+            state = self.epoch(state, sub)
+        return state
+""",
+        ),
+        clean=(
+            """\
+import os
+import pickle
+def train(params, path, steps):
+    k = jax.random.key(0)
+    params, start = jnp.zeros(3), 0
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            ckpt = pickle.load(file)
+        params, start = jnp.asarray(ckpt["params"]), ckpt["step"]
+    for step in range(start, steps):
+        sub = jax.random.fold_in(k, step)
+        params = params + jax.random.normal(sub, (3,))
+    return params
+train(x, "/nowhere", 3)
+""",
+            """\
+import os
+import pickle
+def train(params, path, steps):
+    k = jax.random.key(0)
+    params, start = jnp.zeros(3), 0
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            ckpt = pickle.load(file)
+        params, start = jnp.asarray(ckpt["params"]), ckpt["step"]
+        k = jax.random.wrap_key_data(ckpt["key"])
+    for step in range(start, steps):
+        k, sub = jax.random.split(k)
+        params = params + jax.random.normal(sub, (3,))
+    return params
+train(x, "/nowhere", 3)
+""",
+            """\
+import os
+import pickle
+def train(params, path, steps):
+    k = jax.random.key(0)
+    params, start = jnp.zeros(3), 0
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            ckpt = pickle.load(file)
+        params, start = jnp.asarray(ckpt["params"]), ckpt["step"]
+    for _ in range(start):
+        k, _ = jax.random.split(k)
+    for step in range(start, steps):
+        k, sub = jax.random.split(k)
+        params = params + jax.random.normal(sub, (3,))
+    return params
+train(x, "/nowhere", 3)
+""",
+            """\
+import os
+import pickle
+def train(params, path, steps):
+    k = jax.random.key(0)
+    params, start = jnp.zeros(3), 0
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            ckpt = pickle.load(file)
+        params, start = jnp.asarray(ckpt["params"]), ckpt["step"]
+    k = jax.random.fold_in(k, start)
+    for step in range(start, steps):
+        k, sub = jax.random.split(k)
+        params = params + jax.random.normal(sub, (3,))
+    return params
+train(x, "/nowhere", 3)
+""",
+            """\
+def train(params, steps, begin=0):
+    k = jax.random.key(0)
+    start = 0
+    if begin:
+        start = begin * 2
+    for step in range(start, steps):
+        k, sub = jax.random.split(k)
+        params = params + jax.random.normal(sub, (3,))
+    return params
+train(x, 3)
+""",
+        ),
+    ),
 }

@@ -245,6 +245,18 @@ def f(x):
         ),
         clean=(
             """\
+@functools.singledispatch
+def limited(v, n):
+    return n
+@jit
+@limited.register
+def limited_list(v: list, n):
+    if n > 1:
+        return v[:1]
+    return v
+print(limited([x], 2))
+""",
+            """\
 kept = []
 def body(c, v):
     kept.append(c)
@@ -1124,6 +1136,18 @@ def f(x, parts):
 """,
         ),
         clean=(
+            """\
+@functools.singledispatch
+def head(v, n):
+    return n
+@jax.jit
+@head.register(dict)
+def _(v, n):
+    if n > 2:
+        return v["a"][:n]
+    return jnp.zeros(n)
+print(head({"a": x}, 3))
+""",
             """\
 from flax import struct
 class Bandit:

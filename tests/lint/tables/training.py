@@ -326,6 +326,74 @@ f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
     "NNX785": Cases(
         bad=(
             """\
+MOMENTUM = 0.9
+class Norm:
+    @staticmethod
+    def apply(params, state, v):
+        m = jnp.mean(v, axis=0)
+        return (v - m) * params["s"], dict(mean=MOMENTUM * state["mean"] + (1 - MOMENTUM) * m)
+def net(params, state, v):
+    h, norm_state = Norm.apply(params["norm"], state["norm"], v @ params["w"])
+    new_state = {"norm": norm_state}
+    return h, new_state
+def loss(params, state, v):
+    out, new = net(params, state, v)
+    return jnp.mean(out**2), new
+@jit
+def step(params, state, v):
+    grads, aux = jax.grad(loss, has_aux=True)(params, state, v)  # NNX785
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), state
+""",
+            """\
+def norm(v, stats, train):
+    if train:
+        mean = v.mean(0)
+        return v - mean, {"mean": 0.9 * stats["mean"] + 0.1 * mean}
+    return v - stats["mean"], stats
+def loss(params, stats, v):
+    out, new = norm(v @ params, stats, True)
+    return jnp.mean(out**2), new
+def step(params, stats, opt_state, tx, v):
+    (value, new_stats), grads = jax.value_and_grad(loss, has_aux=True)(params, stats, v)  # NNX785
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), stats, opt_state
+""",
+            """\
+def forward(params, running, v, train=True):
+    h = v @ params
+    m = jnp.mean(h, axis=0)
+    running = running + 0.1 * (m - running)
+    return h - m, running
+def loss(params, running, v):
+    out, _ = forward(params, running, v, train=True)  # NNX785
+    return jnp.mean(out**2)
+def step(params, running, opt_state, tx, v):
+    grads = jax.grad(loss)(params, running, v)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), running, opt_state
+""",
+            """\
+from typing import NamedTuple
+tx = optax.sgd(0.1)
+class Stats(NamedTuple):
+    mean: jax.Array
+def forward(params, stats: Stats, v):
+    h = v @ params
+    return h - h.mean(0), Stats(mean=0.1 * h.mean(0) + 0.9 * stats.mean)
+def loss(params, stats, v):
+    out, new = forward(params, stats, v)
+    return jnp.mean(out**2), (new, out)
+@jit
+def step(params, stats, state, v):
+    (value, (stats, out)), grads = jax.value_and_grad(loss, has_aux=True)(params, stats, v)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(params, updates), stats, state
+def train(params, stats, state, data):
+    for v in data:
+        params, _, state = step(params, stats, state, v)  # NNX785
+    return params, stats
+""",
+            """\
 class Trainer:
     def _step(self, state, batch_stats, x, y):
         def compute(params):
@@ -369,6 +437,72 @@ def step(state):
 """,
         ),
         clean=(
+            """\
+def norm(v, stats):
+    mean = v.mean(0)
+    return v - mean, {"mean": 0.9 * stats["mean"] + 0.1 * mean}
+def loss(params, stats, v):
+    out, new = norm(v * params, stats)
+    return jnp.mean(out**2), new
+def step(params, stats, opt_state, tx, v):
+    (value, stats), grads = jax.value_and_grad(loss, has_aux=True)(params, stats, v)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), stats, opt_state
+tx = optax.sgd(0.1)
+print(step(x, {"mean": 0.0}, tx.init(x), tx, x)[1])
+""",
+            """\
+def forward(params, running, v):  # the averages are made in a pass of their own
+    h = v * params
+    mean = h.mean(0)
+    return h - mean, 0.9 * running + 0.1 * mean
+def loss(params, running, v):
+    out, _ = forward(params, running, v)
+    return jnp.mean(out**2)
+def step(params, running, opt_state, tx, v):
+    grads = jax.grad(loss)(params, running, v)
+    updates, opt_state = tx.update(grads, opt_state)
+    _, running = forward(params, running, v)
+    return optax.apply_updates(params, updates), running, opt_state
+tx = optax.sgd(0.1)
+print(step(x, 0.0, tx.init(x), tx, x)[1])
+""",
+            """\
+def loss(params, v):  # what stands beside it is only looked at
+    out = v * params
+    return jnp.mean(out**2), {"mean": out.mean(), "logits": out}
+def step(params, opt_state, tx, v):
+    (value, _), grads = jax.value_and_grad(loss, has_aux=True)(params, v)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state
+tx = optax.sgd(0.1)
+print(step(x, tx.init(x), tx, x)[0])
+""",
+            """\
+def forward(params, running, v):
+    h = v * params
+    mean = h.mean(0)
+    return h - mean, 0.9 * running + 0.1 * mean
+def error(params, running, v):
+    out, _ = forward(params, running, v)
+    return jnp.mean(out**2)
+print(error(x, 0.0, x), jax.grad(error)(x, 0.0, x))
+""",
+            """\
+def forward(params, running, v):
+    h = v * params
+    mean = h.mean(0)
+    return h - mean, 0.9 * running + 0.1 * mean
+def loss(params, running, v):
+    out, new = forward(params, running, v)
+    return jnp.mean(out**2), new
+def inner_step(params, running, opt_state, tx, v):  # a first try, of which the weights alone are wanted
+    (value, _), grads = jax.value_and_grad(loss, has_aux=True)(params, running, v)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates)
+tx = optax.sgd(0.1)
+print(inner_step(x, 0.0, tx.init(x), tx, x))
+""",
             """\
 def error(params, stats, apply, x, y):
     out, mutated = apply({"params": params, "batch_stats": stats}, x, mutable=["batch_stats"])
@@ -1820,6 +1954,19 @@ class Mask(nnx.Module):
         ),
         clean=(
             """\
+class Trainer:
+    def __init__(self, seed):
+        self.rng = jax.random.key(seed)
+    def train(self, steps):
+        rng, data_rng = jax.random.split(self.rng)
+        print(jax.random.permutation(data_rng, 3))
+        for step in range(steps):
+            print(step)
+def main(kind=Trainer):
+    kind(0).train(3)
+main()
+""",
+            """\
 class RandomFeatures(nnx.Module):
     def __init__(self, rngs):
         self.key, self.width = rngs.noise(), 4
@@ -2080,6 +2227,30 @@ class Stack(nnx.Module):
     def __call__(self, x):
         return [layer(x) for layer in self.layers]
 """,
+            """\
+class Contrastive(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.image, self.text = nnx.Linear(3, 2, rngs=rngs), nnx.Linear(3, 2, rngs=rngs)
+        self.logit_scale = nnx.Variable(jnp.array(0.0))  # NNX899
+    def __call__(self, a, b):
+        return jnp.exp(self.logit_scale[...]) * self.image(a) @ self.text(b).T
+def train(net, opt, a, b):
+    opt.update(net, nnx.grad(lambda m: m(a, b).sum())(net))
+net = Contrastive(nnx.Rngs(0))
+train(net, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param), x, x)
+""",
+            """\
+class Mixed(nnx.Module):
+    def __init__(self, width, rngs: nnx.Rngs):
+        make = nnx.initializers.lecun_normal()
+        self.projection = nnx.Variable(make(rngs.params(), (width, width)))  # NNX899
+        self.gain = nnx.Variable(jnp.ones(width))  # NNX899
+    def __call__(self, v):
+        return v @ self.projection[...] * self.gain[...]
+net = Mixed(3, nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+print(nnx.grad(lambda m: m(x).sum())(net))
+""",
         ),
         clean=(
             """\
@@ -2177,6 +2348,54 @@ class Named(nnx.Module):
     def __call__(self, x):
         return self.out(x)
 Named("first", nnx.Rngs(0))(x)
+""",
+            """\
+class Scaled(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.temperature = nnx.Variable(jnp.array(0.07))
+        self.gain = nnx.Variable(jnp.ones(3))
+    def __call__(self, v):
+        return self.fc(v) * self.gain[...] / self.temperature[...]
+net = Scaled(nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+opt.update(net, nnx.grad(lambda m: m(x).sum())(net))
+net.gain[...] = net.gain[...] * 0.9
+""",
+            """\
+class RandomFeatures(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.directions = nnx.Variable(nnx.initializers.normal(1.0)(rngs.params(), (3, 8)))
+        self.fc = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.fc(jnp.tanh(v @ self.directions[...]))
+net = RandomFeatures(nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+opt.update(net, nnx.grad(lambda m: m(x).sum())(net))
+""",
+            """\
+class Scaled(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.log_scale = nnx.Variable(jnp.array(0.0))
+    def __call__(self, v):
+        return self.fc(v) * jnp.exp(self.log_scale[...])
+net = Scaled(nnx.Rngs(0))
+both = nnx.Any(nnx.Param, nnx.Variable)
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Variable)
+opt.update(net, nnx.grad(lambda m: m(x).sum(), argnums=nnx.DiffState(0, both))(net))
+""",
+            """\
+class Shifted(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.offset = nnx.Variable(jnp.full(3, 0.5))
+        self.log_var = nnx.Param(jnp.zeros(3))
+    def __call__(self, v):
+        return self.fc(v) + self.offset[...] * jnp.exp(self.log_var[...])
+net = Shifted(nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+opt.update(net, nnx.grad(lambda m: m(x).sum())(net))
 """,
         ),
     ),

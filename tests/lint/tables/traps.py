@@ -195,6 +195,39 @@ for _ in range(3):
             "def load(buffer, like):\n    found = np.load(buffer)\n"
             "    parts = [found[f'arr_{i}'] for i in range(len(found.files))]\n"
             "    return jax.tree.unflatten(jax.tree.structure(like), parts)\nload(save(init()), init())\n",
+            """\
+params = {"weight": jnp.arange(3.0), "scale": jnp.ones(3), "bias": jnp.zeros(3)}
+shapes = {name: p.shape for name, p in params.items()}
+def pack(tree):
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
+def unpack(vector):
+    tree, offset = {}, 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        tree[name] = jnp.reshape(vector[offset : offset + size], shape)  # NNX797
+        offset += size
+    return tree
+def loss(vector):
+    return jnp.sum(unpack(vector)["weight"])
+vector = pack(params)
+loss(jnp.asarray(vector))
+""",
+            """\
+from jax.flatten_util import ravel_pytree
+class Fit:
+    def __init__(self):
+        self.start = {"w": jnp.ones(2), "b": jnp.zeros(1)}
+    def cut(self, flat):
+        found, at = {}, 0
+        for name, leaf in self.start.items():
+            found[name] = flat[at : at + leaf.size].reshape(leaf.shape)  # NNX797
+            at += leaf.size
+        return found
+    def run(self):
+        flat = ravel_pytree(self.start)[0]
+        return self.cut(flat)
+Fit().run()
+""",
         ),
         clean=(
             """\
@@ -343,6 +376,48 @@ for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
             "for name, leaf in zip(weights, jax.tree.leaves(weights)):  # it keeps its order\n    print(name)\n",
             _WEIGHTS + "for name, value in zip(weights.keys(), weights.values()):\n    print(name, value)\n",
             _WEIGHTS + "import io\nnp.savez(io.BytesIO(), *leaves)\nnp.savez(io.BytesIO(), **weights)\n",
+            """\
+params = {"weight": jnp.arange(3.0), "scale": jnp.ones(3), "bias": jnp.zeros(3)}
+shapes = {name: p.shape for name, p in params.items()}
+def pack(tree):
+    return np.concatenate([np.ravel(tree[name]) for name in shapes])
+def unpack(vector):
+    tree, offset = {}, 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        tree[name] = jnp.reshape(vector[offset : offset + size], shape)
+        offset += size
+    return tree
+unpack(jnp.asarray(pack(params)))
+""",
+            """\
+params = {"weight": jnp.arange(3.0), "scale": jnp.ones(3), "bias": jnp.zeros(3)}
+shapes = {name: p.shape for name, p in sorted(params.items())}
+def pack(tree):
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
+def unpack(vector):
+    tree, offset = {}, 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        tree[name] = jnp.reshape(vector[offset : offset + size], shape)
+        offset += size
+    return tree
+unpack(jnp.asarray(pack(params)))
+""",
+            """\
+params = {"bias": jnp.zeros(3), "weight": jnp.arange(3.0)}
+shapes = {name: p.shape for name, p in params.items()}
+def pack(tree):
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
+def unpack(vector):
+    tree, offset = {}, 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        tree[name] = jnp.reshape(vector[offset : offset + size], shape)
+        offset += size
+    return tree
+unpack(pack(params))
+""",
         ),
     ),
     "NNX739": Cases(
@@ -1058,6 +1133,22 @@ w, state = step(w, jax.pmap(tx.init)(w), jnp.ones((1, 4, 3)))
             '    return jax.lax.pmean(value, "data"), jax.tree.map(lambda p, g: p - 0.1 * g, w, slope)  # NNX757\n',
         ),
         clean=(
+            """\
+@partial(jax.pmap, axis_name="batch")
+def gradients(w, v):
+    loss, grads = jax.value_and_grad(lambda w: jnp.mean((w * v) ** 2))(w)
+    loss = jax.lax.pmean(loss, axis_name="batch")
+    grads = jax.tree.map(lambda g: jnp.clip(g, -1.0, 1.0), grads)
+    size = jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(grads)))
+    grads = jax.tree.map(lambda g: jnp.minimum(1, 1 / size) * g, grads)
+    return grads, loss
+@partial(jax.pmap, axis_name="batch")
+def update(w, grads):
+    return w - 0.1 * jax.lax.pmean(grads, axis_name="batch")
+w = jnp.ones((1, 3))
+grads, loss = gradients(w, w)
+print(update(w, grads))
+""",
             """\
 tx = optax.sgd(0.1)
 @partial(jax.pmap, axis_name="members")

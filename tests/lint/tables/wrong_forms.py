@@ -137,6 +137,19 @@ CASES = {
     ),
     "NNX552": _cases(
         _of(
+            "kl(mean, log_var)",
+            "NNX552",
+            (
+                "0.5 * jnp.sum(1 + log_var - mean**2 - jnp.exp(log_var), axis=-1)",
+                "-0.5 * jnp.sum(1 + log_var - mean**2 - jnp.exp(log_var), axis=-1)",
+            ),
+            (
+                "jnp.mean(jnp.sum(0.5 * (1 + log_var - jnp.square(mean) - jnp.exp(log_var)), axis=-1))",
+                "jnp.mean(jnp.sum(0.5 * (jnp.exp(log_var) + jnp.square(mean) - 1 - log_var), axis=-1))",
+            ),
+            given="x, x",
+        ),
+        _of(
             "divergence(m, s, n, r)",
             "NNX552",
             (
@@ -399,6 +412,35 @@ CASES = {
             given="1.0, 0.1, 0.2, 0.5, x",
         ),
         clean=(
+            """\
+def loss(means, std, tar_means, tar_std):
+    return -0.5 + (jnp.log(tar_std / std) + (std**2 + (means - tar_means) ** 2) / (2 * tar_std**2)).mean()
+print(loss(x, x, x, x))
+""",
+            """\
+def divergence(m1, s1, m2, s2):
+    kl = jnp.log(s2 / s1) + (s1**2 + (m1 - m2) ** 2) / (2 * s2**2)
+    return kl.sum(-1) - 0.5 * m1.shape[-1]
+print(divergence(x, x, x, x))
+""",
+            """\
+def terms(m1, s1, m2, s2):
+    return jnp.log(s2 / s1) + (s1**2 + (m1 - m2) ** 2) / (2 * s2**2)
+def divergence(m1, s1, m2, s2):
+    return jnp.mean(terms(m1, s1, m2, s2) - 0.5)
+print(divergence(x, x, x, x))
+""",
+            "def neg_kl(mean, log_var):\n"
+            "    return 0.5 * jnp.sum(1 + log_var - mean**2 - jnp.exp(log_var))\n"
+            "print(neg_kl(x, x))\n",
+            "def kl(mean, log_var):\n"
+            "    return 0.5 * jnp.sum(1 + log_var - mean**2 - jnp.exp(log_var))\n"
+            "def loss(error, mean, log_var):\n"
+            "    return error - kl(mean, log_var)\n"
+            "print(loss(0.0, x, x))\n",
+            "def bound(error, mean, log_var):\n"
+            "    return error + 0.5 * jnp.sum(1 + log_var - mean**2 - jnp.exp(log_var))\n"
+            "print(bound(0.0, x, x))\n",
             "def systematic(key, n):\n    return (jnp.arange(n) + jax.random.uniform(key, (1,))) / n\n"
             "print(systematic(key, 3))\n",
             "def soft(v, beta):\n    return jax.scipy.special.logsumexp(beta * v) / beta\nprint(soft(x, 2.0))\n",
@@ -425,6 +467,46 @@ print(Asset(0.1, 0.2).later(1.0, 0.1, x))
         ),
     ),
     "NNX553": _cases(
+        _of(
+            "first_weights(key, n, m)",
+            "NNX553",
+            (
+                "jnp.sqrt(6 / (n + m)) * jax.random.uniform(key, (n, m))",
+                "jnp.sqrt(6 / (n + m)) * jax.random.uniform(key, (n, m), minval=-1.0)",
+            ),
+            (
+                "jax.random.uniform(key, (n, m)) / jnp.sqrt(n)",
+                "(2 * jax.random.uniform(key, (n, m)) - 1) / jnp.sqrt(n)",
+            ),
+            (
+                "jax.random.uniform(key, (n, m), maxval=n**-0.5)",
+                "jax.random.uniform(key, (n, m), minval=-(n**-0.5), maxval=n**-0.5)",
+            ),
+            given="key, 3, 2",
+        ),
+        _of(
+            "kernel_init(key, shape, dtype)",
+            "NNX553",
+            (
+                "jax.random.uniform(key, shape, dtype, 0.0, jnp.sqrt(3 / shape[0]))",
+                "jax.random.uniform(key, shape, dtype, -jnp.sqrt(3 / shape[0]), jnp.sqrt(3 / shape[0]))",
+            ),
+            given="key, (3, 2), jnp.float32",
+        ),
+        _of(
+            "layer(key, n, m)",
+            "NNX553",
+            (
+                "dict(w=jax.random.uniform(key, shape=(n, m)) * (n**-0.5), b=jnp.zeros(m))",
+                "dict(w=(jax.random.uniform(key, shape=(n, m)) - 0.5) * (n**-0.5), b=jnp.zeros(m))",
+            ),
+            (
+                "nnx.Linear(n, m, kernel_init=nnx.initializers.uniform(1 / math.sqrt(n)), rngs=nnx.Rngs(key))",
+                "nnx.Linear(n, m, kernel_init=nnx.initializers.variance_scaling(1 / 3, 'fan_in', 'uniform'), "
+                "rngs=nnx.Rngs(key))",
+            ),
+            given="key, 3, 2",
+        ),
         _of("swish(v)", "NNX553", ("v + jax.nn.sigmoid(v)", "v * jax.nn.sigmoid(v)"), given="x"),
         _of("softplus(v)", "NNX553", ("jnp.log(1 - jnp.exp(v))", "jnp.log(1 + jnp.exp(v))"), given="x"),
         _of(
@@ -480,6 +562,18 @@ print(Asset(0.1, 0.2).later(1.0, 0.1, x))
             given="3, 3, 8",
         ),
         clean=(
+            "def decays(key, n, m):\n"
+            "    return {'w': jnp.log(0.9 + 0.1 * jax.random.uniform(key, (n, m))) / jnp.sqrt(n)}\n"
+            "print(decays(key, 3, 2)['w'])\n",
+            "def positive_weights(key, n, m):\n"
+            "    return jax.random.uniform(key, (n, m)) / jnp.sqrt(n)\n"
+            "print(positive_weights(key, 3, 2))\n",
+            "def init(key, n, m):\n"
+            "    limit = jnp.sqrt(6 / (n + m))\n"
+            "    w = 2 * limit * jax.random.uniform(key, (n, m))\n"
+            "    return {'w': w - limit}\n"
+            "print(init(key, 3, 2))\n",
+            "def init(key, n):\n    return {'w': jax.random.uniform(key, (n,)) / jnp.sqrt(n)}\nprint(init(key, 3))\n",
             "def shares(v):\n    v = v - jnp.max(v)\n    return jnp.exp(v) / jnp.sum(jnp.exp(v))\nprint(shares(x))\n",
             "def added(v):\n    return v + jax.nn.sigmoid(v)\nprint(added(x))\n",
             "def log_rest(v):\n    return jnp.log(1 - jnp.exp(v))\nprint(log_rest(-x))\n",
@@ -854,6 +948,16 @@ print(planck_sigmoid(x + 0.5, 9.0))
             given="x",
         ),
         clean=(
+            """\
+def knn(v, memory, k, metric="euclidean"):
+    if metric == "cosine":
+        dist = v @ memory.T
+    else:
+        dist = jnp.linalg.norm(v[:, None] - memory[None], axis=-1, keepdims=True)
+        dist = -jnp.squeeze(dist, axis=-1)
+    return jax.lax.top_k(dist, k)
+print(knn(jnp.ones((2, 3)), jnp.ones((4, 3)), 2))
+""",
             "def farthest(distances):\n    return jnp.argmax(distances)\nprint(farthest(x))\n",
             "def nearest(points, v):\n    distance = jnp.sum((points - v) ** 2, -1)\n"
             "    return jax.lax.top_k(-distance, 1)\nprint(nearest(jnp.ones((2, 3)), x))\n",
@@ -954,6 +1058,15 @@ print(planck_sigmoid(x + 0.5, 9.0))
             given="x, x + 1, x, x",
         ),
         clean=(
+            """\
+def kernel(c1, c2, d, near, far):
+    cos_term, sin_term = jnp.cos(d * near), jnp.sin(d * near)
+    total = jnp.sum((c2 * cos_term + c1 * sin_term) * far)
+    cos_term, sin_term = jnp.cos(d * far), jnp.sin(d * far)
+    total += jnp.sum((c1 * cos_term + c2 * sin_term) * near)
+    return total
+print(kernel(x, x, x, x, x))
+""",
             "def parts(a, b, cos, sin):\n    return a * cos - b * sin, a * sin + b * cos\nprint(parts(x, x, x, x))\n",
         ),
     ),

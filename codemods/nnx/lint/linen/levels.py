@@ -10,7 +10,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.modules import has_linen, modules_at, receiver_modules, wanted
-from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Value
+from codemods.nnx.values import Attr, Call, Const, Function, Item, Mapping, Value
 
 _PARAMS = Const("params")
 _BARE = "these are the parameters alone, and Linen takes a dict of collections"
@@ -41,7 +41,7 @@ def _states(context: Context) -> Iterator[Finding]:
         return
     for event in context.bodies.named("create"):
         given = event.value.keyword("params")
-        if given is None or event.value.keyword("apply_fn") is None or not wanted(context, event):
+        if given is None or not _by_apply(context, event) or not wanted(context, event):
             continue
         if _level(context, given, event.scope) == "variables":
             help = 'keep variables["params"] in the state'
@@ -59,6 +59,16 @@ def _bare_states(context: Context) -> Iterator[Finding]:
         if isinstance(first, Attr) and first.name == "params" and wanted(context, event):
             help = 'give them under their name: apply_fn({"params": state.params}, ...)'
             yield finding(RULE.code, event.scope, event.node, f"{_BARE}: {_FIRST}", help)
+
+
+def _by_apply(context: Context, event: CallEvent) -> bool:
+    """Say whether a state keeps a function that the model is applied by: with ``apply_fn=None`` its module is called
+    in some other way, and with a function of the project that may take the variables apart."""
+    function = event.value.keyword("apply_fn")
+    if function is None:
+        return False
+    found = context.flow.resolve(context.flow.here(function, event.scope)).value
+    return not isinstance(found, Const | Function)
 
 
 def _applies_params(context: Context, event: CallEvent) -> bool:

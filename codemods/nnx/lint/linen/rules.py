@@ -24,6 +24,8 @@ from codemods.nnx.lint.linen import (
     static_place,
     statistics,
     traced_mode,
+    trained_statistics,
+    twin_encoders,
     unbound,
     uncompact,
 )
@@ -34,6 +36,6 @@ RULES: tuple[Rule, ...] = tuple(
     for module in (
         unbound, initialised, levels, outputs, modes, dropout_keys, frozen, same_name, param_shape, no_call, fields,
         missing_layer, statistics, lifted, float_tokens, traced_mode, grown, mutable_default, one_dimension,
-        static_place, class_carry, uncompact, immutable,
+        static_place, class_carry, uncompact, immutable, trained_statistics, twin_encoders,
     )
 )  # fmt: skip
