@@ -220,6 +220,12 @@ _FIRST = (
     "that jax.nn never had, 3 NNX830 of draws behind a condition that a caller switches off, 2 NNX803 below",
     "`disable_jit`); 22 hints, 20 right, 2 false. None of the false ones is made any more, nor 9 of those of no use;",
     "all right ones are.",
+    "",
+    "218 more projects were read then: 110 of deep learning with 399 findings, 368 right, 17 of no use, 14 false (6 of",
+    "them NNX720 for methods that one project gives arrays itself), and 108 of plain JAX with 249 findings, 203 right,",
+    "31 of no use, 15 false; without the names that JAX took away 384 of 461 right, 48 of no use, 29 false. Of 107",
+    "hints 92 were right, 14 of no use, 1 false. NNX830 is 171 of the right ones, 19 of those of no use and 5 of the",
+    "false ones. None of the false ones is made any more, of those of no use three mistakes and one hint.",
 )
 
 

@@ -56,7 +56,16 @@ def _merged(made: str) -> str:
     return HEAD + f"def run():\n{body}\n\nprint(run())\n"
 
 
+def _unseen(text: str) -> str:
+    return text.replace("print(run())", 'print(globals()["run"]())').replace(
+        "def run",
+        "\
+grab = lambda net: nnx.state(net, nnx.Param)\n\n\ndef run",
+    )
+
+
 SNAPSHOTS = {
+    "lambda with a name, in a function that nothing is seen to call": _unseen(_snapshot("st = grab(net)")),
     "list of a map": _snapshot("st = list(map(nnx.state, nets))[0]"),
     "unpacked map": _snapshot("st, _ = map(nnx.state, nets)"),
     "tuple of a map": _snapshot("st = tuple(map(fnn.state, nets))[0]"),

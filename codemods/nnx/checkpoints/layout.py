@@ -9,11 +9,9 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.patterns import pattern
 from codemods.nnx.places import places
 from codemods.nnx.values import Attr, Call
 
-_IMPORT = pattern(rb"\bfrom[ \t]+flax\b|\bimport\b[^\n#]*\bflax\b", needs=(b"flax",))
 _V1 = ("pytree", "checkpointables")  # what the functions and methods of Orbax's new interface end in
 _SAVES = frozenset({"save", "async_save", *(f"save_{end}{way}" for end in _V1 for way in ("", "_async"))})
 _RESTORES = frozenset({"restore", *(f"load_{end}{way}" for end in _V1 for way in ("", "_async"))})
@@ -39,8 +37,6 @@ def check(part: str, code: str) -> Callable[[Context], Iterator[Finding]]:
     def found(context: Context) -> Iterator[Finding]:
         if not context.options.crosses("0.11"):
             return
-        if not any(module.source.matches(_IMPORT) for module in context.project.modules):
-            return  # what a tree is made of is dear to find out
         trees = Trees(context)
         saves: list[CallEvent] = []
         restores: dict[CallEvent, None] = {}

@@ -36,6 +36,8 @@ class Trees:
 
     def moved(self, bound: Bound) -> frozenset[str]:
         """Return :data:`STREAMS` and :data:`OPTIMIZER` as far as a value holds them."""
+        if not self.context.shared(_takes_states):
+            return frozenset()  # what a tree is made of is dear to find out
         found: set[str] = set()
         seen = {bound}  # what is a part of several others is looked into once
         level = [bound]
@@ -124,6 +126,13 @@ class Trees:
             return False
         sources = self.context.sources.originals(instance)
         return any(self.flow.calls.callee_name(source) == "flax.nnx.Optimizer" for source in sources)
+
+
+def _takes_states(context: Context) -> bool:
+    """Say whether a project takes the state of anything."""
+    names = {*_STATES, "flax.nnx.split"}
+    words = {name.rpartition(".")[2] for name in names}
+    return any(context.flow.calls.name(event) in names for event in context.bodies.named(*words))
 
 
 def _takes_streams(flow: Flow, filters: list[Bound], position: int | None) -> bool:

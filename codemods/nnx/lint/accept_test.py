@@ -39,7 +39,7 @@ class _Random(NamedTuple):
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"uniform" in m.source.data or b"exponential" in m.source.data for m in context.project.modules):
+    if not any(m.source.mentions(b"uniform") or m.source.mentions(b"exponential") for m in context.project.modules):
         return
     for scope, node in each(context, ast.Compare):
         source = scope.module.source

@@ -399,7 +399,7 @@ def _in_loop(context: Context, read: _Read) -> bool:
 
 
 def _copies(scope: Scope) -> bool:
-    return any(word in scope.module.source.data for word in _COPYING)
+    return any(map(scope.module.source.mentions, _COPYING))
 
 
 def _losing(context: Context) -> frozenset[FunctionFacts]:

@@ -34,7 +34,7 @@ _GREATER = pattern(rb"ascen[dt]|maximi[sz]|lower.?bound", re.I)  # a file that s
 
 def _check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
-        if b"grad" not in module.source.data or module.source.matches(_GREATER):
+        if not module.source.mentions(b"grad") or module.source.matches(_GREATER):
             continue
         for scope in (module.scope, *(function.scope for function in module.functions)):
             if in_test(scope):

@@ -20,7 +20,7 @@ _ADDED = frozenset({"eye", "identity", "diag", "diagonal", "fill_diagonal", "at"
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if any(b"x64" in module.source.data or b"float64" in module.source.data for module in context.project.modules):
+    if any(module.source.mentions(b"x64") or module.source.mentions(b"float64") for module in context.project.modules):
         return
     for event, name in foreign(context, "cholesky", "cho_factor"):
         if name not in _FACTORS or not event.node.args or in_test(event.scope):

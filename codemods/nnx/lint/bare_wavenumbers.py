@@ -33,7 +33,7 @@ _DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"fftfreq" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"fftfreq") for module in context.project.modules):
         return
     told: set[ast.AST] = set()
     for scope, node in each(context, ast.BinOp):

@@ -50,7 +50,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if any(key in {None, "base_module", "a_initializer", "b_initializer"} for key, _ in call.keywords):
             continue
-        if b"svd" not in event.scope.module.source.data and any(_replaces(context, event)):
+        if not event.scope.module.source.mentions(b"svd") and any(_replaces(context, event)):
             yield finding(
                 RULE.code,
                 event.scope,

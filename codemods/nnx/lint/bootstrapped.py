@@ -193,7 +193,7 @@ def _differentiated(context: Context, node: ast.Call, scope: Scope) -> bool:
         given = isinstance(call.callee, Param) or (
             isinstance(call.callee, Attr) and isinstance(call.callee.base, Param)
         )
-        return given and not any(b"stop_gradient" in module.source.data for module in context.project.modules)
+        return given and not any(module.source.mentions(b"stop_gradient") for module in context.project.modules)
     return not any(map(stops_gradients, called))
 
 

@@ -79,7 +79,7 @@ def _uses(context: Context, never: bool) -> Iterator[CallEvent]:
 
 def _nnx(param: Param) -> bool:
     """Say whether a parameter is called, in a file of NNX, as a model is."""
-    return param is not param.function.self_param and b"nnx" in param.function.scope.module.source.data
+    return param is not param.function.self_param and param.function.scope.module.source.mentions(b"nnx")
 
 
 def _direct(context: Context, value: Value, event: CallEvent) -> bool:

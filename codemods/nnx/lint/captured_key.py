@@ -26,7 +26,7 @@ ON_PURPOSE = pattern(
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"jax.random" in m.source.data or b"import random" in m.source.data for m in context.asked.modules):
+    if not any(m.source.mentions(b"jax.random") or m.source.mentions(b"import random") for m in context.asked.modules):
         return
     for (scope, key), found in context.shared(uses).items():
         function = scope.function

@@ -152,7 +152,7 @@ def _begun(source: Source) -> list[tuple[int, str]]:
 
 def _paired(context: Context) -> Iterator[Finding]:
     """Yield the results of nnx.RNN that are taken apart as if they held the carry."""
-    if not any(b"RNN(" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"RNN(") for module in context.project.modules):
         return
     for event in context.bodies.unpacked:
         if event.scope.module not in context.asked or len(event.value.args) != 1 or event.value.starred:

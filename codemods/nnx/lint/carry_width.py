@@ -70,7 +70,7 @@ def _slices(body: Body) -> tuple[Param, Value, Scope] | tuple[()]:
 
 
 def _of_half(context: Context) -> bool:
-    return any(b"float16" in module.source.data for module in context.project.modules)
+    return any(module.source.mentions(b"float16") for module in context.project.modules)
 
 
 def _casting(context: Context) -> bool:

@@ -55,7 +55,7 @@ def clamped_neighbours(context: Context) -> Iterator[tuple[Scope, ast.Subscript,
     Args:
         context: the analysis.
     """
-    if not any(b"arange" in m.source.data or b"fori_loop" in m.source.data for m in context.asked.modules):
+    if not any(m.source.mentions(b"arange") or m.source.mentions(b"fori_loop") for m in context.asked.modules):
         return
     found: dict[Scope, list[_Neighbour]] = {}
     for scope, node in each(context, ast.Subscript):

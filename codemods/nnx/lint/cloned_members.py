@@ -26,7 +26,7 @@ _COPYING = frozenset({"copy.deepcopy", "flax.nnx.clone"})
 def cloned_members(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
     """Yield the lists of copies of a module that begin alike, with the name of what is copied."""
     modules = context.project.modules
-    if not any(b"ensemble" in one.source.data or b"members" in one.source.data for one in modules):
+    if not any(one.source.mentions(b"ensemble") or one.source.mentions(b"members") for one in modules):
         return
     if any(word in one.source.data for one in modules for word in _APART):
         return

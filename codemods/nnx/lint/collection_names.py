@@ -74,7 +74,7 @@ def _filters(context: Context, event: CallEvent, callee: str) -> Iterator[Findin
 def _tagged(context: Context) -> bool:
     """Say whether the project gives Variables tags of its own, or names of their types."""
     return any(
-        b"tag=" in module.source.data or b"variable_name_from_type" in module.source.data
+        module.source.mentions(b"tag=") or module.source.mentions(b"variable_name_from_type")
         for module in context.project.modules
     )
 

@@ -26,7 +26,7 @@ _DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"shard_map" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"shard_map") for module in context.project.modules):
         return
     told: set[ast.AST] = set()
     for root in context.traced.roots:

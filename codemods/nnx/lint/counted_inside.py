@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, Scope
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.applied import skipped
-from codemods.nnx.lint.grown_inside import Path, returned_at
+from codemods.nnx.lint.grown_inside import Path, arguments_of, returned_at
 from codemods.nnx.lint.places import compiled_roots, in_test
 from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.structure_fields import structure_fields
@@ -48,12 +47,7 @@ _Fields = dict[ClassFacts, frozenset[str]]
 def _of_call(
     context: Context, root: Root, event: CallEvent, loop: ast.AST, fields: _Fields
 ) -> Iterator[tuple[Scope, ast.BinOp, ClassFacts]]:
-    params = list(root.function.params)[skipped(root) :]
-    given = [*zip(params, event.value.args, event.node.args, strict=False)]
-    for keyword, (name, value) in zip(event.node.keywords, event.value.keywords, strict=True):
-        if name in root.function.params:
-            given.append((str(name), value, keyword.value))
-    for name, value, node in given:
+    for name, value, node in arguments_of(root, event):
         path = returned_at(event, value, loop, node)
         if path is not None and name not in root.static:
             cls = _class(context, context.flow.here(value, event.scope))

@@ -38,7 +38,7 @@ _DEPTH = 4
 
 def _check(context: Context) -> Iterator[Finding]:
     modules = context.project.modules
-    if not any(b"stop_gradient" in one.source.data for one in modules):
+    if not any(one.source.mentions(b"stop_gradient") for one in modules):
         return
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
         chosen, tx = event.value.argument(2, "wrt"), event.value.argument(1, "tx")

@@ -51,7 +51,7 @@ def _reference(context: Context, event: CallEvent, array: ast.expr) -> bool:
     """Say whether something given to a function may be a reference of a Pallas kernel, whose ``at`` writes."""
     source = event.scope.module.source
     text = source.text(array)
-    if b"pallas" not in source.data and b"_ref(" not in source.data and not _MEMORY.search(text):
+    if not source.mentions(b"pallas") and not source.mentions(b"_ref(") and not _MEMORY.search(text):
         return False
     value = event.scope.module.values.get(array)
     if value is None:

@@ -99,7 +99,9 @@ _TOLD = "`categorical` takes logits, and gets probabilities that sum to one"
 
 def _mapped(context: Context) -> Iterator[Finding]:
     """Yield the calls of a mapped ``jax.random.categorical`` that are given probabilities."""
-    if not any(b"categorical)" in m.source.data or b"categorical," in m.source.data for m in context.project.modules):
+    if not any(
+        m.source.mentions(b"categorical)") or m.source.mentions(b"categorical,") for m in context.project.modules
+    ):
         return
     for scope, node in each(context, ast.Call):
         func = node.func

@@ -100,7 +100,7 @@ def _known_outside(context: Context, module: ModuleFacts, name: str) -> bool:
     """Say whether another module may read a global, or a package gives it to others."""
     words = name.encode(), module.name.rpartition(".")[2].encode()
     others = (one.source.data for one in context.project.modules if one is not module)
-    return b"__all__" in module.source.data or any(all(word in data for word in words) for data in others)
+    return module.source.mentions(b"__all__") or any(all(word in data for word in words) for data in others)
 
 
 def _placed(context: Context, name: str, call: Call, scope: Scope) -> bool:

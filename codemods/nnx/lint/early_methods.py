@@ -37,7 +37,7 @@ def early_methods(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
         if not context.bodies.guarded(event.node, event.scope):
             name = cls.rpartition(".")[2] if isinstance(cls, str) else cls.name
             yield event, f"`{name}` is a module of NNX, and has no method `{callee.name}`", _OF_MODULES[callee.name]
-    if any(b"flat_state(" in module.source.data for module in context.project.modules):
+    if any(module.source.mentions(b"flat_state(") for module in context.project.modules):
         yield from _pairs(context)
 
 

@@ -40,5 +40,6 @@ def _writes(node: ast.AST, text: str) -> bool:
         return True
     if last_word(node.func) in _FILLING:
         part = node.args[0] if node.args else None
-        return part is not None and _text(part.value if isinstance(part, ast.Subscript) else part) == text
+        whole = part.value if isinstance(part, ast.Subscript) else part
+        return part is not None and whole is not None and text in {_text(part), _text(whole)}
     return isinstance(node.func, ast.Attribute) and node.func.attr == "fill" and _text(node.func.value) == text

@@ -118,7 +118,7 @@ def _forgotten(context: Context, body: Body, part: _Part, loads: list[ast.Name])
     stem = _START.sub("", part.first)
     if body.loop == "jax.lax.while_loop" or not (part.first.startswith(part.carried) or stem == part.carried):
         return False
-    if b"random" in scope.module.source.data and any(
+    if scope.module.source.mentions(b"random") and any(
         isinstance(n, ast.Attribute) and n.attr == "random" for n in context.bodies.nodes(scope)
     ):
         return False

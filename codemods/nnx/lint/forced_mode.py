@@ -18,7 +18,7 @@ _ON_PURPOSE = pattern(r"(^|_)mc(_|$)|monte|uncertain|bayes|stochastic|sample|noi
 
 def forced_modes(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
     """Yield the calls of layers in a model's own call that keep it in training mode, in a project that evaluates."""
-    if not any(b".eval()" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b".eval()") for module in context.project.modules):
         return
     for module in context.asked.modules:
         if not any(f"{flag}=False".encode() in module.source.data for flag in _FLAGS):

@@ -25,7 +25,7 @@ _BASES = frozenset({"flax.struct.PyTreeNode", _STATE, "typing.NamedTuple"})
 
 def _check(context: Context) -> Iterator[Finding]:
     frozen = {cls for cls in context.project.classes() if _is_frozen(context, cls)}
-    if not frozen and not any(b"TrainState" in m.source.data for m in context.project.modules):
+    if not frozen and not any(m.source.mentions(b"TrainState") for m in context.project.modules):
         return
     for event in context.project.attributes():
         if event.context != "store" or event.scope.module not in context.asked or in_test(event.scope):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.lint.around import around
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
 
 
 def given_in_vain(context: Context, node: ast.Name, scope: Scope) -> bool:
@@ -17,25 +19,29 @@ def given_in_vain(context: Context, node: ast.Name, scope: Scope) -> bool:
         node: the name of the variable, where it is read.
         scope: the body that it stands in.
     """
-    for event in context.bodies.calls.get(scope, ()):
-        if node in event.node.args or any(word.value is node for word in event.node.keywords):
-            return _unread(context, node, event)
-    return False
+    above = around(context, scope)
+    call = above.get(node)
+    if isinstance(call, ast.keyword):
+        call = above.get(call)
+    if not isinstance(call, ast.Call) or call.func is node:
+        return False
+    value = scope.module.values.get(call)
+    return isinstance(value, Call) and _unread(context, node, call, value, scope)
 
 
-def _unread(context: Context, node: ast.Name, event: CallEvent) -> bool:
+def _unread(context: Context, node: ast.Name, call: ast.Call, value: Call, scope: Scope) -> bool:
     """Say whether a call gives a name to a parameter that nothing in its function reads."""
-    if event.value.starred or any(word.arg is None for word in event.node.keywords):
+    if value.starred or any(word.arg is None for word in call.keywords):
         return False
-    bound = last_word(event.node.func) == "partial"
-    made = event.value.args[0] if bound and event.value.args else event.value.callee
-    if bound and (event.node.args[0] is node or context.flow.calls.name(event) != "functools.partial"):
+    flow, bound = context.flow, last_word(call.func) == "partial"
+    made = value.args[0] if bound and value.args else value.callee
+    if bound and (call.args[0] is node or flow.calls.callee_name(flow.here(value, scope)) != "functools.partial"):
         return False
-    callees = context.flow.calls.callables(context.flow.here(made, event.scope))
+    callees = flow.calls.callables(flow.here(made, scope))
     if not callees or any(one.args or one.keywords or one.receiver is not None or one.gradient for one in callees):
         return False
-    given = event.node.args[1:] if bound else event.node.args
-    names = [word.arg for word in event.node.keywords if word.value is node and word.arg is not None]
+    given = call.args[1:] if bound else call.args
+    names = [word.arg for word in call.keywords if word.value is node and word.arg is not None]
     return all(_ignores(one.function, given.index(node) if node in given else None, names) for one in callees)
 
 

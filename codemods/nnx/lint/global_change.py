@@ -505,7 +505,7 @@ def _never_read(context: Context, node: ast.AST, target: ast.Attribute, function
     owner = function.owner
     if not isinstance(node, ast.AugAssign) or owner is None or value is not function.self_param:
         return False
-    if target.attr.startswith("_") and any(b"getattr" in module.source.data for module in context.project.modules):
+    if target.attr.startswith("_") and any(module.source.mentions(b"getattr") for module in context.project.modules):
         return False
     others = False
     family = {owner, *context.flow.classes.mro(owner)[0], *context.flow.classes.heirs(owner)}

@@ -48,16 +48,26 @@ def fed_back(context: Context, root: Root, event: CallEvent, loop: ast.AST) -> a
     """
     if root.partial or event.value.starred:
         return None
+    for name, value, node in arguments_of(root, event):
+        path = returned_at(event, value, loop, node)
+        if path is not None and name not in root.static and _Longer(context, root.function, name).returned(path):
+            return node
+    return None
+
+
+def arguments_of(root: Root, event: CallEvent) -> list[tuple[str, Value, ast.expr]]:
+    """Return what a call of a compiled function gives its parameters: their names, the values, the expressions.
+
+    Args:
+        root: the application of the transform that compiles the function.
+        event: the call, which unpacks nothing.
+    """
     params = list(root.function.params)[skipped(root) :]
     given = [*zip(params, event.value.args, event.node.args, strict=False)]
     for keyword, (name, value) in zip(event.node.keywords, event.value.keywords, strict=True):
         if name in root.function.params:
             given.append((str(name), value, keyword.value))
-    for name, value, node in given:
-        path = returned_at(event, value, loop, node)
-        if path is not None and name not in root.static and _Longer(context, root.function, name).returned(path):
-            return node
-    return None
+    return given
 
 
 def returned_at(event: CallEvent, value: Value, loop: ast.AST, node: ast.expr) -> Path | None:

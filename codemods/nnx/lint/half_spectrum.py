@@ -22,7 +22,7 @@ _FREQUENCIES = {"fftfreq": _HALF, "rfftfreq": frozenset({"fft", "ifft"})}
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"fftfreq" in module.source.data for module in context.asked.modules):
+    if not any(module.source.mentions(b"fftfreq") for module in context.asked.modules):
         return
     calls: dict[Scope, dict[str, list[CallEvent]]] = {}
     for event, name in foreign(context, *_WHOLE, *_HALF, *_MORE, *_FREQUENCIES):

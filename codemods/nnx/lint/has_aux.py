@@ -91,7 +91,7 @@ def _unpacked_numbers(context: Context) -> Iterator[Finding]:
     """Yield the values without aux that are unpacked: whatever the function is, its value is one number."""
     for event in context.bodies.unpacked:
         module = event.scope.module
-        if module not in context.asked or b"value_and_grad" not in module.source.data:
+        if module not in context.asked or not module.source.mentions(b"value_and_grad"):
             continue
         assert isinstance(event.statement, ast.Assign)
         target = event.statement.targets[0]
@@ -124,7 +124,7 @@ def _unpacked_numbers(context: Context) -> Iterator[Finding]:
 
 def _unpacked_otherwise(context: Context) -> Iterator[Finding]:
     """Yield the results with aux that are unpacked as if the loss, the rest and the gradients stood side by side."""
-    if not any(b"has_aux" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"has_aux") for module in context.project.modules):
         return
     for event in context.bodies.unpacked:
         if event.scope.module not in context.asked:

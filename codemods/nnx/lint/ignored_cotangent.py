@@ -67,7 +67,7 @@ def _nothing_kept(forward: FunctionFacts | None) -> bool:
 def _forward(context: Context) -> Iterator[FunctionFacts]:
     """Yield the functions that ``defjvp`` of a ``custom_jvp`` decorates, or gets."""
     for module in context.asked.modules:
-        if b"defjvp" not in module.source.data:
+        if not module.source.mentions(b"defjvp"):
             continue
         for function in module.functions:
             outer = function.scope.parent

@@ -271,7 +271,7 @@ def _refilled(node: ast.Subscript, scope: Scope) -> bool:
 def _stays(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether ``jnp.reshape`` may have given what is written to: of a NumPy array it gives a NumPy array."""
     value = scope.module.values.get(node)
-    if not any(b"reshape" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"reshape") for module in context.project.modules):
         return False
     return value is not None and _reshaped(context, context.flow.here(value, scope), scope)
 

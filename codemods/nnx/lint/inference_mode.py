@@ -37,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _unset(context)
     for event, message, help in (*forced_modes(context), *half_modes(context, _EVALUATES, _ON_PURPOSE)):
         yield finding(RULE.code, event.scope, event.node, message, help)
-    if not any(b"Dropout" in m.source.data or b"BatchNorm" in m.source.data for m in context.project.modules):
+    if not any(m.source.mentions(b"Dropout") or m.source.mentions(b"BatchNorm") for m in context.project.modules):
         return
     if any(word in module.source.data for module in context.project.modules for word in _MODES[:-1]):
         return
@@ -72,7 +72,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _unset(context: Context) -> Iterator[Finding]:
     """Yield the modes that are named and not set, and the models that are taken from ``eval()``, which gives none."""
     for module in context.asked.modules:
-        if b".eval" not in module.source.data and b".train" not in module.source.data:
+        if not module.source.mentions(b".eval") and not module.source.mentions(b".train"):
             continue
         for scope in (module.scope, *(function.scope for function in module.functions)):
             for node in context.bodies.nodes(scope):

@@ -14,10 +14,11 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.sizes import size_of
 from codemods.nnx.lint.syntax import keyword, names_in
 from codemods.nnx.lint.wide_integers import wide_integers
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Free, Function, Param, Unknown, Value
+from codemods.nnx.values import Call, Const, Free, Function, Item, Param, Unknown, Value
 
 _LARGEST = 2**31 - 1
 _LONGEST = 300_000  # elements that are counted through
@@ -119,9 +120,10 @@ def _givens(context: Context, scope: Scope) -> Iterator[dict[Param, int]]:
 
 
 def _number(context: Context, value: Value, scope: Scope) -> object:
-    """Return the constant that an argument is; None for others."""
-    whole = context.flow.resolve(context.flow.here(value, scope)).value
-    return whole.value if isinstance(whole, Const) else None
+    """Return the constant that an argument is, or the size of an array; None for others."""
+    bound = context.flow.here(value, scope)
+    whole = context.flow.resolve(bound).value
+    return whole.value if isinstance(whole, Const) else size_of(context, bound)
 
 
 def _places(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
@@ -179,6 +181,9 @@ def _integers(context: Context, node: ast.expr, place: _Place, depth: int) -> _I
         return -found if isinstance(found, int) else None
     if isinstance(node, ast.Name):
         return _named(context, node, place, depth)
+    if isinstance(node, ast.Subscript):
+        value = place.scope.module.values.get(node)
+        return size_of(context, context.flow.here(value, place.scope)) if value is not None else None
     if isinstance(node, ast.BinOp):
         left = _integers(context, node.left, place, depth + 1)
         right = _integers(context, node.right, place, depth + 1) if left is not None else None
@@ -195,6 +200,8 @@ def _named(context: Context, node: ast.Name, place: _Place, depth: int) -> _Inte
         return value.value if type(value.value) is int else None
     if isinstance(value, Call | Unknown) and isinstance(value.node, ast.expr) and value.node is not node:
         return _integers(context, value.node, place, depth + 1)
+    if isinstance(value, Item):
+        return size_of(context, context.flow.here(value, scope))
     if isinstance(value, Free):
         whole = context.flow.resolve(context.flow.here(value, scope)).value
         return whole.value if isinstance(whole, Const) and type(whole.value) is int else None
@@ -311,7 +318,8 @@ RULE = lint_rule(
 `jnp.arange` gives integers of 32 bits, and their sums, products and powers stay such: they do not hold 13!, nor
 `2 ** jnp.arange(40)`, nor the sum of `jnp.arange(100_000)`. NumPy has 64 bits in the same places. Nothing raises; the
 numbers wrap around, and a logarithm of them is nan. Integers of NumPy that are larger than that, as identifiers and
-times in nanoseconds are, lose their upper bits when they become an array of JAX.
+times in nanoseconds are, lose their upper bits when they become an array of JAX, also as an argument of a compiled
+function.
 """,
     source="jax issues on integers that overflow; measured on JAX 0.6.2, 0.7.2 and 0.10.2: 13! is 1932053504",
     check=_check,

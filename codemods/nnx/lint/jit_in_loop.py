@@ -164,10 +164,10 @@ def _of_phases(loop: ast.For | ast.While) -> bool:
     return not (isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) in {"range", "trange", "count"})
 
 
-def _of_arguments(context: Context, made: ast.expr, function: FunctionFacts) -> bool:
+def _of_arguments(context: Context, made: ast.AST, function: FunctionFacts, *, certain: bool = False) -> bool:
     """Say whether what a function compiles depends on those of its arguments that change with the rounds around its
-    calls: another model or solver each time."""
-    names = _changing(context, function)
+    calls: another model or solver each time; if it is to be certain, also on those that may change."""
+    names = _changing(context, function, certain)
     nodes = [n for n in context.bodies.nodes(function.scope) if isinstance(n, _BINDING)]
     more = True
     while more and names:
@@ -184,8 +184,9 @@ def _of_arguments(context: Context, made: ast.expr, function: FunctionFacts) -> 
     return bool(_free(made) & names)
 
 
-def _changing(context: Context, function: FunctionFacts) -> set[str]:
-    """Return the parameters of a function that its calls in loops give what the loops bind, or something unknown."""
+def _changing(context: Context, function: FunctionFacts, certain: bool) -> set[str]:
+    """Return the parameters of a function that its calls in loops give what the loops bind, or something unknown; if it
+    is to be certain, also what calls give, and what the loops write into."""
     found: set[str] = set()
     for caller in callers_of(context, function):
         bound = {
@@ -194,13 +195,28 @@ def _changing(context: Context, function: FunctionFacts) -> set[str]:
             for n in ast.walk(loop)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
+        nodes = [n for loop in caller.loops for n in ast.walk(loop)] if certain else []
+        stored = {name for n in nodes if not isinstance(n, ast.Call) for name in _written_into(n)}
+        if certain and function.self_param is not None and names_in(caller.node.func) & (bound | stored):
+            found.add(function.self_param.name)
+        bound |= {name for n in nodes for name in _written_into(n)}
         for param in function.params.values():
             if param is function.self_param:
                 continue
             given = argument(caller.node, position(param), param.name)
-            if caller.value.starred or (given is not None and names_in(given) & bound):
+            made = certain and given is not None and any(isinstance(n, ast.Call) for n in ast.walk(given))
+            if made or caller.value.starred or (given is not None and names_in(given) & bound):
                 found.add(param.name)
     return found
+
+
+def _written_into(node: ast.AST) -> frozenset[str]:
+    """Return the variables that a statement may write into: into an entry or a field, or by a method."""
+    if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return names_in(node.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return names_in(node.func.value)
+    return frozenset()
 
 
 _BINDING = (ast.Assign, ast.AnnAssign, ast.For, ast.withitem, ast.FunctionDef)
@@ -237,7 +253,7 @@ def _called_at_once(context: Context, root: Root) -> bool:
         return False
     if _captures(root.function):  # it belongs there, but for one call it is not worth compiling
         events = [e for e in context.bodies.calls.get(root.scope, ()) if e.node.func in uses]
-        if len(events) != 1 or events[0].loops or not _stepping(root):
+        if len(events) != 1 or events[0].loops or not (_stepping(root) or _of_same(context, root)):
             return False
     return enclosing_function(root.scope) not in context.traced
 
@@ -267,6 +283,20 @@ def _stepping(root: Root) -> bool:
         if isinstance(n, ast.Name) and isinstance(value := values.get(n), Free) and value.scope is outer.scope
     }
     return taken <= {outer.self_param.name}
+
+
+def _of_same(context: Context, root: Root) -> bool:
+    """Say whether what compiled code takes from the function around it is the same in all rounds: arguments that do not
+    change with the loops around the calls."""
+    outer = root.scope.function
+    if outer is None or outer.vararg is not None or outer.kwarg is not None:
+        return False
+    home = outer.scope.parent
+    home = home.parent if home is not None and home.owner is not None else home
+    around = _free(root.function.node) - set(outer.params) - set(outer.scope.bindings)
+    if home is None or home.parent is not None or around & home.rebound:
+        return False  # it belongs to another function, or takes what the file binds again and again
+    return not _of_arguments(context, root.function.node, outer, certain=True)
 
 
 def _captures(function: FunctionFacts) -> bool:

@@ -270,7 +270,7 @@ def _replaced(context: Context, owner: ClassFacts, name: str) -> bool:
             return True
     word = owner.name.encode()
     for event in context.bodies.named("tree_at"):
-        if word not in event.scope.module.source.data:
+        if not event.scope.module.source.mentions(word):
             continue
         where = event.node.args[0] if event.node.args else None
         if not isinstance(where, ast.Lambda) or any(

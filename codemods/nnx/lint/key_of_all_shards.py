@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
@@ -11,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.lint.applied import calls_of, layers, option, skipped
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.drawn_alike import joined_axis
 from codemods.nnx.lint.formula import operand
 from codemods.nnx.lint.names import BATCHING, last
 from codemods.nnx.lint.places import in_test
@@ -23,6 +25,8 @@ from codemods.nnx.values import Attr, Call, Const, Item, Loop, Param, Sequence, 
 # where samplers take the shape of what they draw; that of categorical is that of its logits
 _SHAPES = {"normal": 1, "uniform": 1, "bernoulli": 2, "randint": 1, "gumbel": 1, "laplace": 1, "exponential": 1,
            "rademacher": 1, "truncated_normal": 3}  # fmt: skip
+_DRAWING = frozenset(_SHAPES) | {"categorical", "choice", "permutation", "multivariate_normal", "ball", "cauchy",
+                                 "gamma", "beta", "dirichlet", "poisson"}  # fmt: skip
 _KEYS = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 # functions that leave the first axis of an array as it is
 _ELEMENTWISE = frozenset(
@@ -50,9 +54,15 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         known = specs(context, root) if last(root.transform) == "shard_map" else _of_pmap(context, root)
         axis = next((one[0] for spec in known.values() if spec for one in spec[:1] if one), None)
-        if axis is None:
-            continue
-        for event in _Draws(context, root, known).of_all():
+        draws = _Draws(context, root, known)
+        if axis is not None:
+            found = [(event, axis, "for its part of the batch, since all have") for event in draws.of_all()]
+        else:
+            found = [
+                (event, over, "as the others, and what they make of it is joined: all have")
+                for event, over in draws.joined()
+            ]
+        for event, over, why in found:
             if event.node in seen or event.scope.module not in context.asked:
                 continue
             seen.add(event.node)
@@ -60,9 +70,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 RULE.code,
                 event.scope,
                 event.node,
-                "every device draws the same for its part of the batch, since all have the same key",
-                f'give each a key of its own: jax.random.fold_in(key, jax.lax.axis_index("{axis}"))'
-                if axis != _NAMELESS
+                f"every device draws the same {why} the same key",
+                f'give each a key of its own: jax.random.fold_in(key, jax.lax.axis_index("{over}"))'
+                if over != _NAMELESS
                 else "give each a key of its own: jax.random.split(key, n), with 0 for it in in_axes",
             )
 
@@ -97,6 +107,22 @@ def _copies(context: Context, value: Value, event: CallEvent) -> bool:
     )
 
 
+class _Draw(NamedTuple):
+    """A call of ``jax.random``.
+
+    Attributes:
+        event: the call.
+        call: the call in its activation.
+        word: the last word of what is called.
+        top: the call in the function that is mapped, itself or by which it runs.
+    """
+
+    event: CallEvent
+    call: Bound
+    word: str
+    top: ast.AST
+
+
 class _Draws:
     """Finds the draws of a function under ``shard_map`` that are the same on all devices and should not be."""
 
@@ -107,19 +133,42 @@ class _Draws:
         self._known = known
 
     def of_all(self) -> Iterator[CallEvent]:
-        """Yield the draws, also those of functions that are called."""
-        yield from self._inside(self._root.function.scope, self._flow.open_frame(self._root.function.scope), 0)
+        """Yield the draws of parts of the batch, also those of functions that are called."""
+        for draw in self._every():
+            if self._alike(draw.call, draw.event.value, draw.word):
+                yield draw.event
 
-    def _inside(self, scope: Scope, frame: Frame | None, depth: int) -> Iterator[CallEvent]:
+    def joined(self) -> Iterator[tuple[CallEvent, str]]:
+        """Yield the draws of a function that all devices run alike and that joins or averages what came of them, with
+        the axis over which it does."""
+        if last(self._root.transform) != "shard_map":
+            return
+        for words in (_DRAWING, frozenset({"split"})):  # where nothing is drawn, the keys
+            found = False
+            for draw in self._every():
+                if draw.word not in words or draw.event.value.starred or not draw.event.value.args:
+                    continue
+                if self._common(self._at(draw.call, draw.event.value.args[0])):
+                    axis = joined_axis(self._context, self._root, self._known, [draw.top])
+                    if axis is not None:
+                        found = True
+                        yield draw.event, axis
+            if found:
+                return
+
+    def _every(self) -> Iterator[_Draw]:
+        """Yield the calls of ``jax.random``, also those of functions that are called."""
+        yield from self._inside(self._root.function.scope, self._flow.open_frame(self._root.function.scope), 0, None)
+
+    def _inside(self, scope: Scope, frame: Frame | None, depth: int, top: ast.AST | None) -> Iterator[_Draw]:
         for event in self._context.bodies.calls.get(scope, ()):
             call = Bound(event.value, frame)
             name = self._flow.calls.callee_name(call)
             if name.startswith("jax.random."):
-                if self._alike(call, event.value, last(name)):
-                    yield event
+                yield _Draw(event, call, last(name), top or event.node)
             elif depth < _CALLS and (name in _LOOPS or (not name and not self._mapped(call, event.value))):
                 for callee, entered in self._flow.calls.invoked(call):
-                    yield from self._inside(callee.function.scope, entered, depth + 1)
+                    yield from self._inside(callee.function.scope, entered, depth + 1, top or event.node)
 
     def _mapped(self, call: Bound, value: Call) -> bool:
         """Say whether a call calls what ``vmap`` made of a function, which gets rows and a key for each."""
@@ -168,7 +217,7 @@ class _Draws:
         """Say whether a key, or a number, is the same on all devices."""
         value = bound.value
         if isinstance(value, Const):
-            return True
+            return value.value is not None  # a key that is left out: nothing is drawn then
         if depth > _DEPTH:
             return False
         param = self._root_param(bound)
@@ -276,7 +325,8 @@ RULE = lint_rule(
     why="""\
 Under `jax.shard_map` every device runs the function with its own part of the batch, and an argument with the spec `P()`
 is the same for all. Dropout or noise drawn with such a key is the same on every device: the batch has as many different
-masks as one device has examples. So it is under `jax.pmap` with None for the key in `in_axes`.
+masks as one device has examples. So it is under `jax.pmap` with None for the key in `in_axes`. Where every argument has
+the spec `P()`, all devices compute the same: a mean over them, or a result joined of their parts, is of one draw only.
 `jax.random.fold_in(key, jax.lax.axis_index(...))` gives each device its own.
 """,
     source="jax documentation of shard_map; measured on JAX 0.10.2: one mask over four devices",

@@ -124,7 +124,7 @@ def _weightless(context: Context, event: CallEvent) -> bool:
 def _by_initializers(context: Context) -> Iterator[tuple[CallEvent, str]]:
     """Yield the draws of initializers, as ``nnx.initializers.normal()(key, shape)``, with their full names."""
     for module in context.project.modules:
-        if b"initializers" not in module.source.data:
+        if not module.source.mentions(b"initializers"):
             continue
         for event in module.calls:
             made = event.node.func
@@ -145,7 +145,7 @@ def _of_linen(context: Context) -> Iterator[tuple[CallEvent, ast.expr]]:
     """Yield the calls of models of Linen with the keys that they get: ``apply(..., rngs={"dropout": key})``."""
     for event in context.bodies.named("apply", "apply_fn"):
         given = keyword(event.node, "rngs")
-        if not isinstance(given, ast.Dict) or b"linen" not in event.scope.module.source.data:
+        if not isinstance(given, ast.Dict) or not event.scope.module.source.mentions(b"linen"):
             continue
         if keyword(event.node, "method") is not None or not context.shared(_masking):
             continue  # nothing shows that the part of the model, or any model here, draws

@@ -20,7 +20,7 @@ _MODES = frozenset({"time_major", "return_carry"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"RNN(" in m.source.data for m in context.project.modules):
+    if not any(m.source.mentions(b"RNN(") for m in context.project.modules):
         return
     for scope, node in each(context, ast.Subscript):
         first = first_element(node.slice)

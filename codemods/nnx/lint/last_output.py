@@ -47,7 +47,7 @@ def last_examples(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
     Args:
         context: the analysis.
     """
-    if not any(b"time_major" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"time_major") for module in context.project.modules):
         return
     for scope, node in each(context, ast.Subscript):
         value = scope.module.values.get(node.value)

@@ -89,7 +89,7 @@ def _field(context: Context, event: CallEvent, given: ast.Attribute) -> ast.stmt
 def _remade(event: CallEvent) -> bool:
     """Say whether the place may know how to change the rate of an optimizer, or makes another one."""
     module = event.scope.module
-    if b"inject_hyperparams" in module.source.data or b"hyperparams" in module.source.data:
+    if module.source.mentions(b"inject_hyperparams") or module.source.mentions(b"hyperparams"):
         return True
     given = argument(event.node, 0, "learning_rate")
     word = last_word(given) if given is not None else ""

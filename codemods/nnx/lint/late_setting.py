@@ -60,7 +60,7 @@ def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
                     continue
                 line = getattr(node, "lineno", 0)
                 if name in _AT_IMPORT and imported is not None and imported.lineno < line:
-                    if name.lower().encode() in module.source.data or b"reload" in module.source.data:
+                    if name.lower().encode() in module.source.data or module.source.mentions(b"reload"):
                         continue  # it is set as an option besides
                     if name in _OFF and str(constant(given)).lower() in _FALSE:
                         continue  # which it is anyway

@@ -192,7 +192,7 @@ def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]
     yield from _images(context)
     yield from _streams(context)
     for module in context.asked.modules:
-        if b"rngs=" not in module.source.data:
+        if not module.source.mentions(b"rngs="):
             continue
         for event in module.calls:
             given = event.value.keyword("rngs") if event.node.keywords else None
@@ -211,7 +211,7 @@ def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]
 def _pads(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the masks of attention that tell of tokens, and not of pairs of them."""
     for module in context.asked.modules:
-        if b"MultiHeadAttention" not in module.source.data and b"mask=" not in module.source.data:
+        if not module.source.mentions(b"MultiHeadAttention") and not module.source.mentions(b"mask="):
             continue
         for event in module.calls:
             given = event.value.keyword("mask") if event.node.keywords else None
@@ -292,12 +292,12 @@ def _tokens(context: Context, value: Value, scope: Scope) -> bool:
 
 def _images(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the calls of convolutions over one axis with arrays of four."""
-    if not any(b"Conv(" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"Conv(") for module in context.project.modules):
         return
     arrays = Arrays(context, {})
     layers, chains = context.flow.may.made_by({"Conv"}), context.flow.may.made_by({"Sequential"})
     for module in context.asked.modules:
-        if b"nnx" not in module.source.data:
+        if not module.source.mentions(b"nnx"):
             continue
         for event in module.calls:
             if not isinstance(event.value.callee, Attr) or len(event.value.args) != 1:
@@ -335,7 +335,7 @@ def _convolution(context: Context, event: CallEvent) -> Bound | None:
 def _streams(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the streams that are asked for by calling nnx.Rngs with their name."""
     for module in context.asked.modules:
-        if b"rng" not in module.source.data:
+        if not module.source.mentions(b"rng"):
             continue
         for event in module.calls:
             if len(event.node.args) != 1 or event.node.keywords or not isinstance(event.value.args[0], Const):

@@ -43,7 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     widths = context.shared(_Widths)
     for module in context.asked.modules:
-        if b"nnx" not in module.source.data:
+        if not module.source.mentions(b"nnx"):
             continue
         for event in module.calls:
             if not isinstance(event.value.callee, Attr | Call | Param) or not event.value.args or event.value.starred:

@@ -29,7 +29,7 @@ _NAMES = frozenset({"value", "raw_value"})
 
 def _check(context: Context) -> Iterator[Finding]:
     if not any(
-        b".value" in module.source.data or b".raw_value" in module.source.data for module in context.asked.modules
+        module.source.mentions(b".value") or module.source.mentions(b".raw_value") for module in context.asked.modules
     ):
         return
     for event, name in foreign(context, "map", "tree_map", "map_with_path", "tree_map_with_path"):

@@ -32,7 +32,7 @@ def of_pytorch(source: Source) -> bool:
     Args:
         source: the source of the file.
     """
-    if b"torch" not in source.data or not any(word in source.data for word in _TORCH):
+    if not source.mentions(b"torch") or not any(map(source.mentions, _TORCH)):
         return False
     names: set[str] = set()
     for node in source.nodes:

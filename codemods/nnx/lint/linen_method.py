@@ -117,7 +117,7 @@ def _bare(context: Context, cls: ClassFacts) -> bool:
 def _layers(context: Context) -> Iterator[Finding]:
     """Yield the layers of Linen that a module of NNX calls without a wrapper."""
     for module in context.asked.modules:
-        if b"linen" not in module.source.data:
+        if not module.source.mentions(b"linen"):
             continue
         for event in module.calls:
             function = event.scope.function

@@ -66,7 +66,7 @@ def _given_to_states(context: Context) -> list[Bound]:
     return [
         context.flow.resolve(context.flow.here(value, event.scope))
         for module in context.project.modules
-        if b"apply_fn" in module.source.data
+        if module.source.mentions(b"apply_fn")
         for event in module.calls
         if (value := event.value.keyword("apply_fn")) is not None
     ]

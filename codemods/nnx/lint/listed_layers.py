@@ -17,7 +17,7 @@ from codemods.nnx.values import Call, Comprehension, Value
 
 def listed_layers(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]]:
     """Yield the arguments that are an nnx.List of single layers, with the transform that maps over them."""
-    if not any(b"nnx.List" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"nnx.List") for module in context.project.modules):
         return
     for root in context.traced.roots:
         if root.transform not in {"flax.nnx.scan", "flax.nnx.vmap"} or in_test(root.scope):

@@ -23,7 +23,7 @@ _DENSITY = pattern(r"(^|_)log_?(pdf|prob|density|pmf|likelihood|lik|joint|prior|
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"log" in module.source.data for module in context.asked.modules):
+    if not any(module.source.mentions(b"log") for module in context.asked.modules):
         return
     for scope, node in each(context, ast.BinOp):
         if not isinstance(node.op, ast.Div) or in_test(scope):

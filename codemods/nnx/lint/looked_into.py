@@ -26,7 +26,7 @@ def looked_into(context: Context, scope: Scope, names: set[str], calls: list[ast
         calls: its calls in the body.
     """
     source = scope.module.source
-    if not calls or not any(word in source.data for word in _WORDS):
+    if not calls or not any(map(source.mentions, _WORDS)):
         return []
     events = context.bodies.calls.get(scope, ())
     known = {event.node for event in events if context.flow.calls.name(event) in _FUNCTIONS}

@@ -96,7 +96,7 @@ def _followed(context: Context, value: Value, event: CallEvent) -> Value:
 
 def _chosen(context: Context, module: ModuleFacts) -> bool:
     """Say whether a file selects by nnx.LoRAParam, other than to look at these parameters or to save them."""
-    if b"LoRAParam" not in module.source.data:
+    if not module.source.mentions(b"LoRAParam"):
         return False
     looking = {
         id(node)
@@ -136,7 +136,7 @@ def _tuned(context: Context, model: Value, event: CallEvent, optimizers: int) ->
         (optimizers == 1 or (store.scope is event.scope and store.node.lineno < event.node.lineno))
         and {one.value for one in context.sources.originals(_root(context, store))} == made
         for module in context.project.modules
-        if b"LoRA" in module.source.data
+        if module.source.mentions(b"LoRA")
         for store in module.attributes
         if isinstance(store.stored, Call)
         and store.context == "store"

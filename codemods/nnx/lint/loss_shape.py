@@ -50,7 +50,7 @@ def _check(context: Context) -> Iterator[Finding]:
                         "differentiate its real part or its square of the absolute value, or use jax.vjp",
                     )
                     continue
-            if any(b"vmap" in scope.module.source.data for scope in (event.scope, function.scope)):
+            if any(scope.module.source.mentions(b"vmap") for scope in (event.scope, function.scope)):
                 continue  # it may be given one example at a time
             first = len(callee.args) + int(callee.receiver is not None and function.binding in {"instance", "class"})
             outputs = set(list(function.params)[first : first + 1]) if name.startswith("flax.") else set()

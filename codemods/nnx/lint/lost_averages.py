@@ -12,7 +12,7 @@ from codemods.nnx.lint.arithmetic import factors
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.grad_arguments import calls_of_gradient
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import callers_of, in_test, target_of
+from codemods.nnx.lint.places import callers_of, in_test, name_of_part
 from codemods.nnx.lint.syntax import assignments, constant, keyword, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -38,10 +38,10 @@ def lost_averages(context: Context) -> Iterator[Place]:
     Args:
         context: the analysis.
     """
-    if not any(b"grad" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"grad") for module in context.project.modules):
         return
     for module in context.project.modules:
-        if b"mean" not in module.source.data:
+        if not module.source.mentions(b"mean"):
             continue
         for function in module.functions:
             paths = _averages(context, function) if not in_test(function.scope) else frozenset[Path]()
@@ -226,16 +226,7 @@ def _dropped(context: Context, event: CallEvent, way: Path) -> ast.AST | None:
     if isinstance(value, ast.Subscript) and value.value is event.node:
         index = constant(value.slice)
         return event.node if isinstance(index, int) and index >= 0 and index != way[0] else None
-    target = target_of(event)
-    for number in way:
-        if isinstance(target, ast.Name):
-            break
-        if not isinstance(target, ast.Tuple) or number >= len(target.elts):
-            return None
-        if any(isinstance(one, ast.Starred) for one in target.elts[: number + 1]):
-            return None
-        target = target.elts[number]
-    return target if isinstance(target, ast.Name) else None
+    return name_of_part(event, way)
 
 
 def _after(context: Context, event: CallEvent, name: str) -> frozenset[Path] | None:

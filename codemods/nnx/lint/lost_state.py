@@ -221,7 +221,7 @@ def _is_loss(context: Context, outer: FunctionFacts, function: FunctionFacts) ->
 def _loss_alone(context: Context, function: FunctionFacts) -> bool:
     """Say whether JAX differentiates a function, or what calls it, which no traced function is around, and batch
     statistics occur."""
-    if b"BatchNorm" not in function.scope.module.source.data and not context.shared(_averages_elsewhere):
+    if not function.scope.module.source.mentions(b"BatchNorm") and not context.shared(_averages_elsewhere):
         return False
     return _alone(context, function) or any(_alone(context, caller) for caller in _callers(context, function))
 

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lost_averages import lost_averages
-from codemods.nnx.lint.places import foreign, in_test, target_of
+from codemods.nnx.lint.places import foreign, in_test, name_of_part, target_of
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
@@ -29,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
             "give them back beside the parameters, and take them into the next step",
         )
     for module in context.project.modules:
-        if b"batch_stats" not in module.source.data or b"mutable" not in module.source.data:
+        if not module.source.mentions(b"batch_stats") or not module.source.mentions(b"mutable"):
             continue
         found = [_lost(context, event) for event in _mutating(module) if not in_test(event.scope)]
         if found and all(found):  # where one is stored, others are left out on purpose
@@ -136,14 +136,7 @@ def _calls(context: Context, made: CallEvent) -> list[CallEvent]:
 def _taken(event: CallEvent, place: tuple[int, ...], word: str) -> ast.Name | None:
     """Return the variable that gets a part of what the loss returns, or the whole that it is in."""
     way = [0, *place] if word == "value_and_grad" else [1, *place[1:]]
-    target = target_of(event)
-    for number in way:
-        if isinstance(target, ast.Name):
-            break
-        if not isinstance(target, ast.Tuple) or number >= len(target.elts):
-            return None
-        target = target.elts[number]
-    return target if isinstance(target, ast.Name) else None
+    return name_of_part(event, way)
 
 
 def _steps(function: FunctionFacts) -> bool:

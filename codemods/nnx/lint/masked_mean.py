@@ -61,7 +61,7 @@ def _masked_means(context: Context) -> Iterator[CallEvent]:
 
 
 def _speaks_of_losses(scope: Scope) -> bool:
-    return any(word in scope.module.source.data for word in (b"optax", b"log_softmax"))
+    return any(map(scope.module.source.mentions, (b"optax", b"log_softmax")))
 
 
 def _averaged(event: CallEvent, name: str) -> ast.expr | None:

@@ -16,6 +16,7 @@ from codemods.nnx.lint.mask_meaning import BEHIND, OVER_QUERIES, Meaning, is_upp
 from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved, written
 from codemods.nnx.lint.syntax import argument, constant, names_in, operands
+from codemods.nnx.lint.truth_masks import added
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.source import Source
@@ -40,7 +41,42 @@ def _check(context: Context) -> Iterator[Finding]:
         found = found or _of_product(context, event.scope, scores)
         if found is not None:
             yield finding(RULE.code, event.scope, scores, *found)
+        else:
+            yield from _moved(context, event, event.node.args[0])
+    for word, place in (("log_softmax", 0), ("categorical", 1)):
+        for event, name in foreign(context, word):
+            logits = argument(event.node, place, "logits" if place else "x")
+            if name in _OF_LOGITS and logits is not None and not in_test(event.scope):
+                yield from _moved(context, event, logits)
     yield from _of_weights(context)
+
+
+_OF_LOGITS = frozenset({"jax.nn.log_softmax", "flax.nnx.log_softmax", "jax.random.categorical"})
+
+
+def _moved(context: Context, event: CallEvent, scores: ast.expr) -> Iterator[Finding]:
+    """Yield where a mask of truth values is added to scores: those that are true grow by one, and nothing is hidden."""
+    if event.value.keyword("where") is not None or not event.scope.module.source.matches(_TRUTHS):
+        return
+    found = added(context, event.scope, scores)
+    if found is None:
+        return
+    mask, whole = found
+    text = ast.unparse(mask)
+    product = isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Mult)
+    done = "as a factor it makes scores zero" if product else "added to scores it moves them by one"
+    if not _applied_again(context, event.scope, [whole], text):
+        yield finding(
+            RULE.code,
+            event.scope,
+            whole,
+            f"`{text}` is of truth values: {done}, and hides nothing",
+            "choose by it: jnp.where(mask, scores, -jnp.inf)",
+        )
+
+
+# how masks of truth values are made
+_TRUTHS = pattern(rb"mask|bool|[<>]|==|!=|logical_|causal|valid|legal|allowed", re.I)
 
 
 def _of_weights(context: Context) -> Iterator[Finding]:
@@ -263,7 +299,8 @@ RULE = lint_rule(
     "a mask that leaves a softmax what it is to hide from it",
     why="""\
 The softmax of a score of zero is a weight like others: a mask has to put -inf, or a number far below all scores, where
-nothing may be seen, and not to multiply with zero. `jnp.where(mask, -1e9, scores)` of a mask of `jnp.tril` hides what
+nothing may be seen, and not to multiply with zero. A mask of truth values that is added counts as 1 and 0: all scores
+stay, and those of one kind grow by one. `jnp.where(mask, -1e9, scores)` of a mask of `jnp.tril` hides what
 may be seen, and shows each position only what comes behind it. Where every score of a row is -inf the softmax is NaN: a
 mask that leaves out the queries of the padding too needs a finite number.
 """,

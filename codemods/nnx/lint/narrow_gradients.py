@@ -28,7 +28,7 @@ def narrow_gradients(context: Context, code: str) -> Iterator[Finding]:
         context: the analysis.
         code: the rule that reports them.
     """
-    if not any(b"DiffState" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"DiffState") for module in context.project.modules):
         return
     told: set[ast.AST] = set()
     for event in context.bodies.named("update"):

@@ -32,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if source.mentions(b"16") or source.mentions(b"uint8"):
             yield from _operation(types, node, scope)
     for event, name in foreign(context, *_WITH_NUMBER):
-        if not name.startswith("jax.numpy.") or in_test(event.scope) or b"16" not in event.scope.module.source.data:
+        if not name.startswith("jax.numpy.") or in_test(event.scope) or not event.scope.module.source.mentions(b"16"):
             continue
         one, two = _WITH_NUMBER[name.rpartition(".")[2]]
         if len(event.node.args) <= two:

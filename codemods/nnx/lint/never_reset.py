@@ -90,7 +90,7 @@ def _sums(context: Context) -> Iterator[Finding]:
         if loop is not None and given and event.scope.module in context.asked:
             yield from _sums_of(context, event, loop, given)
     for scope in scopes(context):
-        for event in context.bodies.calls.get(scope, ()) if b"update" in scope.module.source.data else ():
+        for event in context.bodies.calls.get(scope, ()) if scope.module.source.mentions(b"update") else ():
             loop = innermost_loop(event)
             if loop is not None and event.node.args and last_word(event.node.func) not in _STEPS:
                 yield from _sums_of(context, event, loop, event.node.args)

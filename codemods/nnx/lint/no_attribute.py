@@ -98,7 +98,7 @@ _LINEN = frozenset({"init", "apply", "bind", "param", "variable", "make_rng", "h
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"nnx" in module.source.data for module in context.asked.modules):
+    if not any(module.source.mentions(b"nnx") for module in context.asked.modules):
         return
     for call, message, help in early_methods(context):
         yield finding(RULE.code, call.scope, call.node, message, help)

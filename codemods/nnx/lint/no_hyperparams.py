@@ -20,7 +20,7 @@ _PLAIN = frozenset(f"optax.{name}" for name in OPTIMIZERS | {"chain", "fromage",
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"hyperparams" in module.source.data for module in context.asked.modules):
+    if not any(module.source.mentions(b"hyperparams") for module in context.asked.modules):
         return
     found: dict[tuple[Scope, str, str], list[tuple[Scope, ast.AST]]] = {}
     for event in context.asked.attributes():

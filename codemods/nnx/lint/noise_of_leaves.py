@@ -26,7 +26,7 @@ _FILLING = pattern(r"dummy|fake|mock|example|bench|profil|spec|abstract|template
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"jax.random" in m.source.data or b"import random" in m.source.data for m in context.asked.modules):
+    if not any(m.source.mentions(b"jax.random") or m.source.mentions(b"import random") for m in context.asked.modules):
         return
     drawing: dict[FunctionFacts, list[tuple[Value, list[Use]]]] = {}
     for (scope, key), found in context.shared(uses).items():

@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, node in each(context, ast.BinOp):
         if not isinstance(node.op, ast.Add) or not _may_be_noisy(scope):
             continue
-        whole = node if b"cumprod" in scope.module.source.data and _rootless(context, node, scope) else None
+        whole = node if scope.module.source.mentions(b"cumprod") and _rootless(context, node, scope) else None
         if whole is not None and not in_test(scope):
             yield finding(
                 RULE.code,
@@ -121,10 +121,8 @@ def _of_alphas(node: ast.expr) -> bool:
 
 
 def _may_be_noisy(scope: Scope) -> bool:
-    data = scope.module.source.data
-    return (b"noise" in data or b"eps" in data or b"random" in data) and any(
-        word in data for word in (b"sqrt", b"0.5", b"cumprod")
-    )
+    mentions = scope.module.source.mentions
+    return any(map(mentions, (b"noise", b"eps", b"random"))) and any(map(mentions, (b"sqrt", b"0.5", b"cumprod")))
 
 
 def _share(context: Context, signal: list[ast.expr], noise: list[ast.expr], scope: Scope) -> ast.expr | None:

@@ -50,7 +50,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(module.source.matches(_WORDS) for module in context.project.modules):
         return
     for scope, node, tested, kinds in _tests(context):
-        if in_test(scope) or b"callback" in scope.module.source.data:
+        if in_test(scope) or scope.module.source.mentions(b"callback"):
             continue
         arrays = _arrays(context, tested, scope, kinds)
         if not arrays or _meant(context, node, tested, scope):

@@ -116,7 +116,8 @@ def _by_tests_alone(context: Context, function: FunctionFacts | None) -> bool:
 
 def _exchanged(scope: Scope) -> bool:
     """Say whether a file asks which module its NumPy is: another puts jax.numpy in its place, for what is traced."""
-    return scope.module.source.mentions(b".__name__") and _ASKED.search(scope.module.source.data) is not None
+    source = scope.module.source
+    return source.mentions(b".__name__") and source.matches(_ASKED)
 
 
 _ASKED = pattern(rb"\b(np|numpy|xp|onp)\.__name__")
@@ -266,7 +267,7 @@ def _tables(context: Context) -> Iterator[Finding]:
 
 def _buffers(context: Context) -> Iterator[Finding]:
     """Yield the items of arrays of numpy that get a traced value, or have a traced index."""
-    if not any(b"numpy" in module.source.data for module in context.asked.modules):
+    if not any(module.source.mentions(b"numpy") for module in context.asked.modules):
         return
     differentiated = context.traced.differentiated
     for function in dict.fromkeys((*(f for f, _ in traced_bodies(context, 0)), *differentiated)):

@@ -29,7 +29,7 @@ def checkpointer_calls(context: Context, *methods: str) -> Iterator[tuple[CallEv
         context: the analysis.
         methods: their names.
     """
-    if not any(b"orbax" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"orbax") for module in context.project.modules):
         return
     for event in context.bodies.named(*methods):
         callee = event.value.callee
@@ -47,7 +47,7 @@ def manager_saves(context: Context) -> Iterator[tuple[CallEvent, list[Bound]]]:
     Args:
         context: the analysis.
     """
-    if not any(b"CheckpointManager" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"CheckpointManager") for module in context.project.modules):
         return
     for event in context.bodies.named("save"):
         callee = event.value.callee

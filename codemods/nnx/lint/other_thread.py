@@ -46,7 +46,7 @@ _DEPTH = 3
 
 def _check(context: Context) -> Iterator[Finding]:
     if not any(
-        b"Thread" in module.source.data or b"multiprocessing.dummy" in module.source.data
+        module.source.mentions(b"Thread") or module.source.mentions(b"multiprocessing.dummy")
         for module in context.project.modules
     ):
         return

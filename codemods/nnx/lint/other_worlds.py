@@ -28,8 +28,8 @@ def other_worlds(source: Source) -> list[tuple[int, int]]:
         The first byte of each such part, and the one behind its last.
     """
     found: list[tuple[int, int]] = []
-    tests = any(word in source.data for word in _ASKING)
-    if not tests and b"except" not in source.data:
+    tests = any(map(source.mentions, _ASKING))
+    if not tests and not source.mentions(b"except"):
         return found
     for node in source.nodes:
         blocks: list[list[ast.stmt]] = []

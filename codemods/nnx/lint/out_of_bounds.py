@@ -260,7 +260,7 @@ def _given(context: Context, node: ast.expr, scope: Scope) -> Value | None:
     if made_by_jax(context, value, scope):
         return value
     if isinstance(value, Param) and context.bodies.evidence(value.function).get(value.name) == "array":
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and b"jax.numpy" in scope.module.source.data:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and scope.module.source.mentions(b"jax.numpy"):
             return value
     found = made_by_calls(context, context.flow.here(value, scope))
     known = [

@@ -28,7 +28,7 @@ def overlapping(context: Context) -> Iterator[tuple[CallEvent, CallEvent]]:
         event
         for event, name in foreign(context, "Optimizer", "ModelAndOptimizer")
         if name in _MADE and not event.value.starred and not in_test(event.scope)
-        and not any(word in event.scope.module.source.data for word in _MASKING)
+        and not any(map(event.scope.module.source.mentions, _MASKING))
     ]  # fmt: skip
     for wide, narrow in permutations(made, 2):
         filters = [event.value.argument(2, "wrt") for event in (wide, narrow)]

@@ -14,7 +14,7 @@ from codemods.nnx.values import Attr, Call
 
 def pair_updates(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the updates of a ModelAndOptimizer that are given a model before the gradients."""
-    if not any(b"ModelAndOptimizer" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"ModelAndOptimizer") for module in context.project.modules):
         return
     made = context.flow.may.made_by({"ModelAndOptimizer"})
     for event in context.bodies.named("update"):

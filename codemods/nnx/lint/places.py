@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
@@ -194,6 +194,25 @@ def target_of(event: CallEvent) -> ast.expr | None:
     if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
         return None
     return statement.targets[0]
+
+
+def name_of_part(event: CallEvent, way: Iterable[int]) -> ast.Name | None:
+    """Return the variable that gets a part of a call's result, or the whole that the part is in.
+
+    Args:
+        event: the call.
+        way: the 0-based positions of the part in the tuple that the call gives, and in tuples in that.
+    """
+    target = target_of(event)
+    for number in way:
+        if isinstance(target, ast.Name):
+            break
+        if not isinstance(target, ast.Tuple) or number >= len(target.elts):
+            return None
+        if any(isinstance(one, ast.Starred) for one in target.elts[: number + 1]):
+            return None
+        target = target.elts[number]
+    return target if isinstance(target, ast.Name) else None
 
 
 def taken(event: CallEvent, place: int) -> ast.expr | None:
@@ -488,4 +507,4 @@ def once(code: str, places: list[tuple[Scope, ast.AST]], message: str, help: str
 
 def by_reference(module: ModuleFacts) -> bool:
     """Say whether a module speaks of Variables that compiled code changes in place, which JAX's transforms keep."""
-    return b"hijax=True" in module.source.data or b"use_hijax" in module.source.data
+    return module.source.mentions(b"hijax=True") or module.source.mentions(b"use_hijax")

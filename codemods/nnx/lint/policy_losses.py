@@ -25,9 +25,9 @@ def model_call(context: Context, node: ast.Call, scope: Scope) -> bool:
         return False
     bodies = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(call, scope))]
     if bodies:
-        if any(b"stop_gradient" in one.scope.module.source.data and stops_gradients(one) for one in bodies):
+        if any(one.scope.module.source.mentions(b"stop_gradient") and stops_gradients(one) for one in bodies):
             return False
-    elif any(b"stop_gradient" in one.source.data for one in context.project.modules):
+    elif any(one.source.mentions(b"stop_gradient") for one in context.project.modules):
         return False
     if last_word(node.func) in _CALLING and node.args:
         return any(graded(context, n, scope) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name))

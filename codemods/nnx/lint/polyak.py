@@ -21,7 +21,7 @@ AVERAGE = pattern(r"(^|_)(ema|target|avg|average|averaged|teacher|shadow|polyak|
 
 def misplaced_averages(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
     """Yield the updates that put an average of optax into the model that it moves towards."""
-    if not any(b"incremental_update" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"incremental_update") for module in context.project.modules):
         return
     for event, name in foreign(context, "incremental_update"):
         places = [argument(event.node, place, word) for place, word in enumerate(("new_tensors", "old_tensors"))]

@@ -17,7 +17,10 @@ from codemods.nnx.values import Call
 
 _INDEX = pattern(r"^_?(jax_)?(process|proc|host|node)_?(index|idx|id|rank)$|^_?rank$")
 _COUNT = pattern(r"^_?(num|n)_?(process|host|proc)(es|s)?$|^_?world_size$|^_?(process|host|proc)_count$")
-_WORDS = (b"process_index", b"process_count", b"host_id", b"world_size", b"process_id")
+_SHARES = pattern(
+    rb"process_index|process_count|host_id|world_size|process_id",
+    needs=(b"process_index", b"process_count", b"host_id", b"world_size", b"process_id"),
+)
 _MAKING = frozenset({"default_rng", "RandomState", "Generator", "PCG64", "Random", "key", "PRNGKey", "fold_in",
                      "SeedSequence"})  # fmt: skip
 _UNSEEDED = frozenset({"numpy.random.default_rng", "numpy.random.RandomState"})
@@ -26,8 +29,8 @@ _DEPTH = 4
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope, node in each(context, ast.Subscript):
-        data = scope.module.source.data
-        if not any(word in data for word in _WORDS) or not (b"permutation" in data or b"shuffle" in data):
+        source = scope.module.source
+        if not source.matches(_SHARES) or not (source.mentions(b"permutation") or source.mentions(b"shuffle")):
             continue
         order = node.value
         index = _share(context, node, scope)
@@ -144,7 +147,7 @@ class _Seeds:
             return None
         if name in {"numpy.random.permutation", "numpy.random.shuffle", "random.shuffle"}:
             modules = self._context.project.modules
-            return None if any(b"seed(" in module.source.data for module in modules) else False
+            return None if any(module.source.mentions(b"seed(") for module in modules) else False
         return self._seeded(func.value, scope, own, 0)
 
     def _seeded(self, node: ast.expr, scope: Scope, own: set[str], depth: int) -> bool | None:

@@ -10,13 +10,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
-from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.filled_in_place import filled
+from codemods.nnx.lint.gathered import gathered
 from codemods.nnx.lint.keeping import kept_in, parts
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.object_calls import calls_on_objects, given_to_objects, methods_of_objects
-from codemods.nnx.lint.places import callers_of, foreign, in_test, passed, position, received
+from codemods.nnx.lint.places import foreign, in_test, passed, received, target_of
 from codemods.nnx.lint.refilled_by import filled_by_call, handed_out, queued_in, storage
 from codemods.nnx.lint.syntax import constant, innermost_loop, inside, keyword, root_of
 from codemods.nnx.values import Attr, Call, Changed, Const, Each, Item, Param, Ref, Unknown, Value
@@ -76,15 +76,20 @@ def _view(context: Context, event: CallEvent) -> _View | None:
     parts = 0
     if isinstance(node, ast.Subscript) and isinstance(value, Item):
         index = value.index
+        if isinstance(index, Const) and isinstance(index.value, str):  # an entry of a dict of buffers
+            return _View(node, value, 0) if _plain(node.value) else None
         wrapped = _wrapped(context, context.flow.here(index, event.scope), 0)
         if not wrapped and not (isinstance(index, Const) and type(index.value) is int):
             return None
         node, value, parts = node.value, value.base, 1
     while isinstance(value, Changed):  # written into before, in the same function
         value = value.before
-    if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and isinstance(root_of(node), ast.Name)):
-        return _View(node, value, parts)
-    return None
+    return _View(node, value, parts) if _plain(node) else None
+
+
+def _plain(node: ast.expr) -> bool:
+    """Say whether an expression is a variable, or an attribute of one."""
+    return isinstance(node, ast.Name | ast.Attribute) and isinstance(root_of(node), ast.Name)
 
 
 def _wrapped(context: Context, bound: Bound, depth: int) -> bool:
@@ -137,7 +142,8 @@ def _allocated(context: Context, view: _View, scope: Scope) -> bool:
         if made.axes <= view.parts:
             return False
         home = context.bodies.home(made.made.node)
-        if isinstance(view.value, Attr) and (home is None or home.function is None or home.function.name != "__init__"):
+        kept = view.value.base if isinstance(view.value, Item) else view.value
+        if isinstance(kept, Attr) and (home is None or home.function is None or home.function.name != "__init__"):
             return False
     return bool(sources)
 
@@ -168,6 +174,8 @@ def _kept(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.A
     if function is None or function.decorators or len(function.returns) != 1:
         return
     if function.returns[0] is event.value:
+        if function.name == "__next__" and gathered(context, function):
+            yield event, function.node
         for caller in (*context.flow.sites.callers(function), *calls_on_objects(context, function)):
             loop = kept_in(context, caller) if not in_test(caller.scope) else None
             if loop is not None:
@@ -176,44 +184,19 @@ def _kept(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.A
 
 def _gathered(context: Context, event: CallEvent, function: FunctionFacts) -> ast.AST | None:
     """Return the loop in which a generator yields what a call gives, if a program gathers what it yields."""
-    loop, yielded = innermost_loop(event), getattr(event.statement, "value", None)
-    if loop is None or not isinstance(yielded, ast.Yield) or yielded.value is None:
-        return None
-    if not any(part is event.node for part in parts(yielded.value)):
-        return None
-    return loop if any(_gathers(context, one) for one in callers_of(context, function)) else None
+    loop = innermost_loop(event)
+    return loop if loop is not None and _yielded(event, loop) and gathered(context, function) else None
 
 
-def _gathers(context: Context, call: CallEvent) -> bool:
-    """Say whether a program keeps all, or some, of what a generator gives: in a list, or in a queue ahead."""
-    outer = around(context, call.scope).get(call.node)
-    if isinstance(outer, ast.For):
-        return outer.iter is call.node and _appended(outer)
-    if not isinstance(outer, ast.Call):
-        return False
-    if isinstance(outer.func, ast.Name) and outer.func.id in {"list", "tuple"}:
-        return outer.args == [call.node]
-    made = call.scope.module.values.get(outer)
-    if not isinstance(made, Call) or made.starred:
-        return False
-    for callee in context.flow.calls.reached(context.flow.here(made, call.scope)):
-        names = {p.name for p in callee.function.params.values() if made.argument(position(p), p.name) is call.value}
-        loops = (node for node in context.bodies.nodes(callee.function.scope) if isinstance(node, ast.For))
-        if any(isinstance(one.iter, ast.Name) and one.iter.id in names and _appended(one) for one in loops):
-            return True
-    return False
-
-
-def _appended(loop: ast.For) -> bool:
-    """Say whether a loop appends what it goes over."""
-    name = loop.target.id if isinstance(loop.target, ast.Name) else ""
+def _yielded(event: CallEvent, loop: ast.AST) -> bool:
+    """Say whether a loop yields what a call gives, also under a name."""
+    target = target_of(event)
+    name = target.id if isinstance(target, ast.Name) else None
     return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "append"
-        and any(isinstance(part, ast.Name) and part.id == name for part in node.args)
-        for one in loop.body
-        for node in ast.walk(one)
+        part is event.node or (name is not None and isinstance(part, ast.Name) and part.id == name)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Yield) and node.value is not None
+        for part in parts(node.value)
     )
 
 
@@ -248,7 +231,8 @@ def _argument(call: CallEvent, param: Param) -> ast.expr | None:
 
 def _local(view: _View, scope: Scope) -> bool:
     """Say whether a buffer is a variable of the function itself, which makes it anew in every call."""
-    return isinstance(view.node, ast.Name) and view.node.id in scope.bindings
+    node = view.node.value if isinstance(view.node, ast.Subscript) else view.node
+    return isinstance(node, ast.Name) and node.id in scope.bindings
 
 
 def _before(context: Context, value: Value, scope: Scope, loop: ast.AST) -> bool:

@@ -13,7 +13,7 @@ from codemods.nnx.lint.orbax_calls import checkpointer_calls, managers, path_of,
 def _check(context: Context) -> Iterator[Finding]:
     calls = [event for event, _, _ in checkpointer_calls(context, "save", "restore")]
     for event in (*calls, *(event for event, _ in managers(context))):
-        if b"flax_use_orbax_checkpointing" in event.scope.module.source.data:
+        if event.scope.module.source.mentions(b"flax_use_orbax_checkpointing"):
             continue  # the older form of checkpoints, which Orbax does not write
         path = (
             path_of(event)

@@ -29,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
         source = event.scope.module.source
         if name not in _GRADIENTS or not event.value.args or event.value.starred or in_test(event.scope):
             continue
-        if not any(word in source.data for word in _WORDS) or _differentiated(context, enclosing_function(event.scope)):
+        if not any(map(source.mentions, _WORDS)) or _differentiated(context, enclosing_function(event.scope)):
             continue
         given = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
         if (

@@ -60,7 +60,7 @@ def _alone(context: Context) -> Iterator[Finding]:
         return
     if any(m.source.matches(_ELSEWHERE) for m in modules) or _keeps_optimizers(context):
         return
-    counted = any(b"latest_step" in m.source.data for m in modules)
+    counted = any(m.source.mentions(b"latest_step") for m in modules)
     managed = [event for event, _ in manager_saves(context)] if counted else []
     saves = managed or [event for event, _, _ in checkpointer_calls(context, "save")]
     found: list[Call] = []
@@ -160,7 +160,7 @@ def _remembers(context: Context) -> bool:
 def _in_loops(context: Context) -> Iterator[CallEvent]:
     """Yield the calls in loops that count from a number which is no constant."""
     for module in context.project.modules:
-        if b"range(" in module.source.data:
+        if module.source.mentions(b"range("):
             yield from (event for event in module.calls if any(_counts_on(loop) for loop in event.loops))
 
 

@@ -25,7 +25,9 @@ _BOTH = {"forward", "backward"}
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"reverse" in module.source.data and b"RNN" in module.source.data for module in context.project.modules):
+    if not any(
+        module.source.mentions(b"reverse") and module.source.mentions(b"RNN") for module in context.project.modules
+    ):
         return
     for event, name in foreign(context, "concatenate", "concat"):
         parts = argument(event.node, 0, "arrays")

@@ -34,7 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
         yield finding(RULE.code, event.scope, event.node, message, _AGAIN)
     for event, message in refolded(context):
         yield finding(RULE.code, event.scope, event.node, message, _COUNT)
-    if not any(b"jax.random" in m.source.data or b"import random" in m.source.data for m in context.asked.modules):
+    if not any(m.source.mentions(b"jax.random") or m.source.mentions(b"import random") for m in context.asked.modules):
         return
     told: set[ast.AST] = set()
     for found in (*_of_losses(context), *_seeded_again(context), *_seeded_in_step(context)):

@@ -334,7 +334,7 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
     key = next((p.name for p in (*before, *shared) if _draws_with(context, p, function, 0)), None) or _free_key(
         context, function
     )
-    if key is None or b"axis_index" in function.scope.module.source.data:
+    if key is None or function.scope.module.source.mentions(b"axis_index"):
         return None
     read = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     calls = [*calls_of(context, root)]  # also behind jax.jit(jax.vmap(f))
@@ -360,7 +360,7 @@ def _copied_keys(context: Context) -> Iterator[Finding]:
     """Yield the calls of ``vmap`` and ``pmap`` that map over copies of one key."""
     for root in context.traced.roots:
         function = root.function
-        if root.transform not in {*BATCHING, "jax.pmap"} or b"axis_index" in function.scope.module.source.data:
+        if root.transform not in {*BATCHING, "jax.pmap"} or function.scope.module.source.mentions(b"axis_index"):
             continue
         if any(isinstance(n, ast.Name | ast.Attribute) and last_word(n) == "fold_in" for n in ast.walk(function.node)):
             continue  # with a number of the member's own

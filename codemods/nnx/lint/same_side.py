@@ -58,7 +58,7 @@ class _Score(NamedTuple):
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(m.source.matches(_WORDS) and b"grad" in m.source.data for m in context.project.modules):
+    if not any(m.source.matches(_WORDS) and m.source.mentions(b"grad") for m in context.project.modules):
         return
     judges: dict[ModuleFacts, set[_Pull | None]] = {}
     makers: list[tuple[FunctionFacts, list[_Score]]] = []

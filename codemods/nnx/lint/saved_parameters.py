@@ -37,7 +37,7 @@ _DEPTH = 6
 
 def _check(context: Context) -> Iterator[Finding]:
     modules = context.project.modules
-    if not any(b"BatchNorm" in one.source.data for one in modules) or any(map(_kept_otherwise, modules)):
+    if not any(one.source.mentions(b"BatchNorm") for one in modules) or any(map(_kept_otherwise, modules)):
         return
     if not all(any(word in one.source.data for one in modules) for word in (b".eval(", b"nnx.Param", b"update(")):
         return

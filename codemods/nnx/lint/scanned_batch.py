@@ -35,7 +35,7 @@ _DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"scan" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"scan") for module in context.project.modules):
         return
     for body in bodies(context):
         scope = body.event.scope

@@ -46,7 +46,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _stores(context: Context) -> Iterator[tuple[Scope, ast.expr, ast.Subscript]]:
     """Yield the stores to hyperparameters, each with the place ``state.hyperparams["name"]`` in it."""
     for module in context.asked.modules:
-        if b"hyperparams" not in module.source.data:
+        if not module.source.mentions(b"hyperparams"):
             continue
         for store in module.item_stores:
             place = store.node.value if constant(store.node.slice) is ... else store.node

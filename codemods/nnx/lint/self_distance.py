@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.all_pairs import all_pairs
 from codemods.nnx.lint.arithmetic import squared
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
@@ -30,11 +31,11 @@ def _check(context: Context) -> Iterator[Finding]:
             places.setdefault(pairs.scope.function, []).append((pairs.scope, pairs.node, pairs.points))
     for scope, root, under, norm in _roots(context):
         function = scope.function
-        points = _points(under, scope, norm, differences)
+        points = _points(context, under, scope, norm, differences)
         if points is not None and function is not None:
             places.setdefault(function, []).append((scope, root, points))
         elif function is not None:
-            for caller, given in _with_itself(context, function, _two_sides(under, scope, norm)):
+            for caller, given in _with_itself(context, function, _two_sides(context, under, scope, norm)):
                 if caller.scope.function is not None:
                     places.setdefault(caller.scope.function, []).append((caller.scope, caller.node, given))
     if not places:
@@ -82,12 +83,12 @@ def _with_itself(
             yield caller, one
 
 
-def _two_sides(under: ast.expr, scope: Scope, norm: bool) -> tuple[Param, Param] | None:
+def _two_sides(context: Context, under: ast.expr, scope: Scope, norm: bool) -> tuple[Param, Param] | None:
     """Return the two parameters whose points are all taken from each other under a root, by their squares."""
     difference = _written(under if norm else _squared(_written(under, scope)), scope)
     if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
         return None
-    one, two = (_spread(_operand(side, scope)) for side in (difference.left, difference.right))
+    one, two = (_spread(_operand(context, side, scope)) for side in (difference.left, difference.right))
     if one is None or two is None or one[1] == two[1]:
         return None
     first, second = (scope.module.values.get(side[0]) for side in (one, two))
@@ -96,10 +97,13 @@ def _two_sides(under: ast.expr, scope: Scope, norm: bool) -> tuple[Param, Param]
     return (first, second) if first.function is second.function is scope.function else None
 
 
-def _points(under: ast.expr, scope: Scope, norm: bool, differences: dict[ast.expr, ast.expr]) -> ast.expr | None:
+def _points(
+    context: Context, under: ast.expr, scope: Scope, norm: bool, differences: dict[ast.expr, ast.expr]
+) -> ast.expr | None:
     """Return the points of which all differences are taken, if what is under a root is their squares.
 
     Args:
+        context: the analysis.
         under: what is under the root.
         scope: where that stands.
         norm: whether the root is that of a norm, which squares.
@@ -113,7 +117,7 @@ def _points(under: ast.expr, scope: Scope, norm: bool, differences: dict[ast.exp
         return differences[difference]
     if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
         return None
-    one, two = (_spread(_operand(side, scope)) for side in (difference.left, difference.right))
+    one, two = (_spread(_operand(context, side, scope)) for side in (difference.left, difference.right))
     if one is None or two is None:
         return _against_rows(difference)
     if ast.dump(one[0]) != ast.dump(two[0]) or one[1] == two[1]:
@@ -122,17 +126,17 @@ def _points(under: ast.expr, scope: Scope, norm: bool, differences: dict[ast.exp
     return one[0] if values.get(one[0]) == values.get(two[0]) else None
 
 
-def _operand(node: ast.expr, scope: Scope) -> ast.expr:
+def _operand(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     """Return one side of a difference, or what the variable is that stands there: ``rows = x[None]``."""
-    if not isinstance(node, ast.Name) or scope.function is None:
+    bound = context.bodies.stores(scope, node.id) if isinstance(node, ast.Name) and scope.function is not None else []
+    if len(bound) != 1:
         return node
-    bound = [n for n in ast.walk(scope.function.node) if isinstance(n, ast.Name) and n.id == node.id and _stored(n)]
-    pairs = (pair for n in ast.walk(scope.function.node) for pair in assignments(n))
-    return next((made for target, made in pairs if len(bound) == 1 and target is bound[0]), node)
-
-
-def _stored(node: ast.Name) -> bool:
-    return not isinstance(node.ctx, ast.Load)
+    above = around(context, scope)
+    statement = above.get(bound[0])
+    while isinstance(statement, ast.Tuple | ast.List):
+        statement = above.get(statement)
+    pairs = assignments(statement) if statement is not None else ()
+    return next((made for target, made in pairs if target is bound[0]), node)
 
 
 def _against_rows(difference: ast.BinOp) -> ast.expr | None:

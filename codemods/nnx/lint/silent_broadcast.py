@@ -36,7 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if columns:
         yield from _operations(context)
     for module in context.asked.modules:
-        for call in module.source.of_type(ast.Call) if b"argmax" in module.source.data else ():
+        for call in module.source.of_type(ast.Call) if module.source.mentions(b"argmax") else ():
             averages = last_word(call.func) in _AVERAGES and _equality(call) is not None
             scope = context.bodies.home(call) if averages else None
             compared = _compared(context, call, scope) if scope is not None else None

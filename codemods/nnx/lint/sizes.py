@@ -33,6 +33,8 @@ _ALIKE = frozenset(
                                       "zeros_like", "ones_like", "negative", "copy", "tril", "triu", "sort", "argsort")]
     + ["jax.numpy.linalg.cholesky", "jax.numpy.linalg.inv", "jax.scipy.linalg.cholesky", "jax.scipy.linalg.inv"]
 )  # fmt: skip
+_GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState"})
+_DRAWN = frozenset({"normal", "standard_normal", "uniform", "random", "integers", "randint", "poisson", "binomial"})
 _ELEMENTWISE = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.Mod
 _DEPTH = 16
 
@@ -56,6 +58,20 @@ def sizes_of(context: Context, bound: Bound, depth: int = 0) -> Sizes | None:
             return None
         found = one
     return found
+
+
+def size_of(context: Context, bound: Bound) -> int | None:
+    """Return the number that an entry of a shape is, ``x.shape[-1]``; None for other values, or if it is not known.
+
+    Args:
+        context: the analysis.
+        bound: the value in its activation.
+    """
+    value = bound.value
+    if not isinstance(value, Item) or not isinstance(value.base, Attr) or value.base.name != "shape":
+        return None
+    size = _size(context, bound, value, 0)
+    return int(size) if isinstance(size, int) else None  # a plain number, without its name
 
 
 def followed(context: Context, value: Value) -> bool:
@@ -87,6 +103,8 @@ def _made_by(context: Context, source: Bound, value: Call, depth: int) -> Sizes 
         return _shape(context, source, value.argument(1, "shape"), depth)
     if name in _FILLED and (value.args or value.keywords):
         return _shape(context, source, value.argument(0, "shape"), depth)
+    if _drawn(context, source, value, name):
+        return _shape(context, source, value.keyword("size"), depth)
     if name == "jax.numpy.broadcast_to":
         return _shape(context, source, value.argument(1, "shape"), depth)
     if name in _SQUARE and len(value.args) == 1:
@@ -113,6 +131,18 @@ def _made_by(context: Context, source: Bound, value: Call, depth: int) -> Sizes 
         shape = value.args[0] if len(value.args) == 1 else None
         return _shape(context, source, shape, depth) if shape is not None else _each(context, source, value.args, depth)
     return None
+
+
+def _drawn(context: Context, source: Bound, value: Call, name: str) -> bool:
+    """Say whether a call draws an array of a given size with NumPy."""
+    if value.keyword("size") is None or last_word(value.node.func) not in _DRAWN:
+        return False
+    if name or not isinstance(value.callee, Attr):
+        return name.startswith("numpy.random.")
+    generators = [*context.sources.originals(context.flow.with_value(source, value.callee.base))]
+    return bool(generators) and all(
+        isinstance(one.value, Call) and context.flow.calls.callee_name(one) in _GENERATORS for one in generators
+    )
 
 
 def _swapped(inner: Sizes | None, axes: list[ast.expr], name: str) -> Sizes | None:
@@ -205,7 +235,9 @@ def _size(context: Context, source: Bound, value: Value, depth: int) -> Size | N
         number = numbers.pop()
         return number if isinstance(number, int) and number > 0 else None
     if isinstance(value, Item) and isinstance(value.base, Attr) and value.base.name == "shape":
-        place = value.index.value if isinstance(value.index, Const) else None
+        index = value.index
+        written = index.node if isinstance(index, Unknown) and isinstance(index.node, ast.expr) else None  # -1
+        place = index.value if isinstance(index, Const) else constant(written)
         whole = _inner(context, source, value.base.base, depth + 1)
         known = isinstance(place, int) and whole is not None and -len(whole) <= place < len(whole)
         return whole[place] if known and whole is not None and isinstance(place, int) else None

@@ -84,7 +84,7 @@ def _one_and_many(context: Context, event: CallEvent, statement: ast.Assign) -> 
 def _gradients(context: Context) -> Iterator[Finding]:
     """Yield the unpackings of ``value_and_grad`` with several `argnums` into more than two names."""
     for event in context.bodies.unpacked:
-        if event.scope.module not in context.asked or b"value_and_grad" not in event.scope.module.source.data:
+        if event.scope.module not in context.asked or not event.scope.module.source.mentions(b"value_and_grad"):
             continue
         assert isinstance(event.statement, ast.Assign)
         target = event.statement.targets[0]

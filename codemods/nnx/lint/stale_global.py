@@ -760,7 +760,7 @@ def _set_by_method(context: Context, function: FunctionFacts, event: AttrEvent) 
     param = event.scope.module.values.get(event.node.value)
     if setter is None or not isinstance(param, Param) or param.function is not setter or not setter.name:
         return False
-    if any(b"clear_cache" in module.source.data for module in context.project.modules):
+    if any(module.source.mentions(b"clear_cache") for module in context.project.modules):
         return False
     roots = [root for root in compiling_roots(context, function) if not in_test(root.scope)]
     for caller in context.bodies.named(setter.name):

@@ -24,7 +24,7 @@ _ELSEWHERE = (b"deterministic", b"use_running_average", b"set_attributes", b".vi
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if any(b".eval()" in module.source.data for module in context.asked.modules):
+    if any(module.source.mentions(b".eval()") for module in context.asked.modules):
         yield from _of_splits(context)
     for event, name in foreign(context, "cached_partial"):
         target = _target(event)

@@ -101,7 +101,7 @@ def _fields(context: Context) -> Iterator[_Wrong]:
                 yield cls, cls.scope, statement, statement.target.id, _FIELD
             elif marked and (inner := _array_of_class(context, cls, statement.annotation)):
                 yield cls, cls.scope, statement, f"{statement.target.id}.{inner}", _FIELD
-    if not any(b"meta_fields" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"meta_fields") for module in context.project.modules):
         return
     for event, name in foreign(context, "register_dataclass", "partial"):
         if name == "functools.partial" and keyword(event.node, "meta_fields") is None:
@@ -139,7 +139,7 @@ def _annotation(cls: ClassFacts, name: str) -> ast.expr | None:
 def _static_class(context: Context, cls: ClassFacts) -> bool:
     """Say whether all of a dataclass is structure, and compared field by field."""
     outer = cls.scope.parent
-    if outer is None or b"register_static" not in cls.scope.module.source.data:
+    if outer is None or not cls.scope.module.source.mentions(b"register_static"):
         return False
     found = [context.flow.resolve(context.flow.here(one, outer)) for one in cls.decorators]
     if not any(isinstance(one.value, Ref) and one.value.name == "jax.tree_util.register_static" for one in found):

@@ -66,7 +66,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _noises(context: Context) -> Iterator[Finding]:
     """Yield ``x + drift * dt + sigma * dt * noise``, and ``dW = dt * noise``."""
-    if not any(b"normal" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"normal") for module in context.project.modules):
         return
     told: set[ast.AST] = set()
     for scope, node in each(context, ast.BinOp):

@@ -27,7 +27,7 @@ _UNTIED = pattern(r"unti(e|ed)\b|unti(e|ed)(?=[A-Z_])|not (be )?tied", re.I)
 def _check(context: Context) -> Iterator[Finding]:
     for function in context.asked.functions():
         source = function.scope.module.source
-        if function.name != "__init__" or function.owner is None or b".embedding" not in source.data:
+        if function.name != "__init__" or function.owner is None or not source.mentions(b".embedding"):
             continue
         if in_test(function.scope):
             continue

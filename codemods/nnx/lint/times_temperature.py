@@ -34,7 +34,7 @@ _TAKING = {
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"emp" in m.source.data for m in context.project.modules):
+    if not any(m.source.mentions(b"emp") for m in context.project.modules):
         return
     told: set[ast.AST] = set()
     for event, name in foreign(context, *sorted({last(name) for name in _TAKING})):

@@ -733,7 +733,7 @@ class Traced:
         told_apart = param.function in self.known and not self._made_within(scope, param.function)
         makers = self._makers(scope, param.function)
         settled = False
-        switches = switched_by(value.node, param.function)
+        switches = switched_by(value.node, scope, param.function, self._bodies)
         found: dict[tuple[object, ...], Given] = {}
         frames = list(flow.sites.settlements(param))
         for frame in frames:

@@ -7,6 +7,7 @@ import ast
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.bodies import Bodies
 from codemods.nnx.nodes import last_word
+from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Free, Param
 
 
@@ -82,22 +83,32 @@ def on_condition(event: CallEvent) -> bool:
     )
 
 
-def switched_by(node: ast.AST, function: FunctionFacts) -> list[tuple[str, bool]]:
-    """Return the parameters that conditions around a place ask for, with the truth at which it is not reached."""
+def switched_by(node: ast.AST, scope: Scope, function: FunctionFacts, bodies: Bodies) -> list[tuple[str, bool]]:
+    """Return the parameters that conditions around a place ask for, with the truth at which it is not reached.
+
+    Args:
+        node: the place.
+        scope: the body that it stands in.
+        function: the function whose parameters are meant, which that body is of or in.
+        bodies: indexes over nodes.
+    """
     found: list[tuple[str, bool]] = []
-    for block in ast.walk(function.node):
-        if not isinstance(block, ast.If):
-            continue
-        negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
-        test = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
-        flag = function.scope.module.values.get(test) if isinstance(test, ast.Name) else None
-        while isinstance(flag, Free) and len(bound := flag.scope.bindings.get(flag.name, [])) == 1:
-            flag = bound[0]
-        if not isinstance(flag, Param) or flag.function is not function:
-            continue
-        in_body = any(_holds(one, node) for one in block.body)
-        if in_body or any(_holds(one, node) for one in block.orelse):
-            found.append((flag.name, in_body is negated))
+    values = function.scope.module.values
+    around = enclosing_function(scope)
+    while around is not None:
+        for block, arm in bodies.paths(around.scope).get(node, ()):
+            if not isinstance(block, ast.If) or arm not in {"body", "orelse"}:
+                continue
+            negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
+            test = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
+            flag = values.get(test) if isinstance(test, ast.Name) else None
+            while isinstance(flag, Free) and len(bound := flag.scope.bindings.get(flag.name, [])) == 1:
+                flag = bound[0]
+            if isinstance(flag, Param) and flag.function is function:
+                found.append((flag.name, (arm == "body") is negated))
+        if around is function:
+            break
+        node, around = around.node, enclosing_function(around.scope.parent)
     return found
 
 

@@ -110,7 +110,7 @@ def for_nothing(event: CallEvent, compiled: str, function: str) -> bool:
     """Say whether no name of what is compiled is read in a script, where its function is called: others import it."""
     scope = event.scope
     source = scope.module.source
-    if scope.function is None and not source.cell_starts and b"__main__" not in source.data:
+    if scope.function is None and not source.cell_starts and not source.mentions(b"__main__"):
         return False
     names = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == compiled]
     called = any(isinstance(e.node.func, ast.Name) and e.node.func.id == function for e in scope.module.calls)

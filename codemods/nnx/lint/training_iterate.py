@@ -35,7 +35,7 @@ _DEPTH = 6
 
 def _check(context: Context) -> Iterator[Finding]:
     modules = context.project.modules
-    if not any(b"schedule_free" in module.source.data for module in modules):
+    if not any(module.source.mentions(b"schedule_free") for module in modules):
         return
     if any(module.source.matches(_ELSEWHERE) for module in modules):
         return

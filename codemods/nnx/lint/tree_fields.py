@@ -30,7 +30,7 @@ def untraceable_field(context: Context, cls: ClassFacts) -> str:
         and _leafless(statement.annotation)
         and not (isinstance(statement.value, ast.Call) and not _leaf(context, cls, statement.value))
     ]
-    if not wrong or any(b"Partial" in module.source.data for module in context.project.modules):
+    if not wrong or any(module.source.mentions(b"Partial") for module in context.project.modules):
         return ""  # jax.tree_util.Partial is a function and a tree
     data = _data_fields(context, cls)
     if data is None:

@@ -25,7 +25,7 @@ _UPDATE = "call its update: updates, state = tx.update(grads, state, params), or
 
 def called_optimizers(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
     """Yield the calls of transformations of optax and of optimizers, with what is wrong and the way out."""
-    if not any(b"optax" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"optax") for module in context.project.modules):
         return
     transformations = context.flow.may.made_by(_MAKERS)
     optimizers = context.flow.may.made_by({"Optimizer", "ModelAndOptimizer"})

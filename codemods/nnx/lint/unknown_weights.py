@@ -88,7 +88,7 @@ def _shared(context: Context, cls: ClassFacts) -> Iterator[Finding]:
 
 def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[Finding]:
     """Yield the arrays that go by the name of a weight and are no Param, in a class whose other weights are."""
-    if b"stop_gradient" in cls.scope.module.source.data:
+    if cls.scope.module.source.mentions(b"stop_gradient"):
         return
     for name in cls.stores:
         value = _only(context, cls, name, init)

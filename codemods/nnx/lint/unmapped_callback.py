@@ -35,7 +35,7 @@ _MANY = 400
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    modules = [m for m in context.project.modules if b"pure_callback" in m.source.data]
+    modules = [m for m in context.project.modules if m.source.mentions(b"pure_callback")]
     if not modules or any(word in m.source.data for m in modules for word in _OWN_RULES):
         return
     yield from _of_batch(context)

@@ -22,7 +22,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(module.source.mentions(b"checkify") for module in context.project.modules):
         return
     for event in context.asked.calls():
-        if _left(event) and not in_test(event.scope) and _checked(context, event):
+        if _kept(event) and not in_test(event.scope) and _checked(context, event) and _left(event):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -30,6 +30,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 "nothing reads the error that this gives beside its result: whatever the checks find is lost",
                 "error, result = checked(...); error.throw()",
             )
+
+
+def _kept(event: CallEvent) -> bool:
+    """Say whether something may be kept of what a call gives."""
+    target = target_of(event)
+    if target is None:
+        return not (isinstance(event.statement, ast.Expr) and event.statement.value is event.node)
+    return isinstance(target, ast.Name) or (isinstance(target, ast.Tuple) and len(target.elts) == 2)
 
 
 def _left(event: CallEvent) -> bool:

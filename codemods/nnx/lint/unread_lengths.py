@@ -19,7 +19,7 @@ _LENGTHS = pattern(r"(seq(uence)?_?|x_?|input_?|token_?)?(lens|lengths?|seqlens?
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"RNN" in m.source.data or b"Bidirectional" in m.source.data for m in context.project.modules):
+    if not any(m.source.mentions(b"RNN") or m.source.mentions(b"Bidirectional") for m in context.project.modules):
         return
     for function in context.asked.functions():
         if function.owner is None or in_test(function.scope):

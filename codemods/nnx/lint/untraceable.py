@@ -207,7 +207,7 @@ def _given_back(context: Context) -> Iterator[Finding]:
 
 def _paired(function: FunctionFacts) -> bool:
     """Say whether ``jax.custom_gradient`` takes what a function returns: the value and a function of the gradient."""
-    if b"custom_gradient" not in function.scope.module.source.data:
+    if not function.scope.module.source.mentions(b"custom_gradient"):
         return False
     return any("custom_gradient" in ast.unparse(one) for one in getattr(function.node, "decorator_list", ()))
 

@@ -24,7 +24,7 @@ _WAYS = 6  # through how many items and loops a value is followed
 def _check(context: Context) -> Iterator[Finding]:
     found = list(plain_states(context, RULE.code))
     yield from found
-    if not any(b"restore" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"restore") for module in context.project.modules):
         return
     told = {(one.path, one.start) for one in found}
     yield from (one for one in _optimizer_states(context) if (one.path, one.start) not in told)
@@ -55,7 +55,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _pure_dicts(context: Context) -> Iterator[Finding]:
     """Yield the updates of models with lists of layers by pure dicts whose numbers Orbax has made strings."""
-    if not any(b"to_pure_dict" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"to_pure_dict") for module in context.project.modules):
         return
     saved = [
         (event.value.argument(1, "state") or event.value.keyword("item"), event.scope)
@@ -109,7 +109,7 @@ def _lists(context: Context, one: Bound) -> bool:
 
 def _optimizer_states(context: Context) -> Iterator[Finding]:
     """Yield the trees with a state of optax that are restored without a template, and given to a step again."""
-    if not any(b"optax" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"optax") for module in context.project.modules):
         return
     saved = [(event, event.value.argument(1, "state")) for event, _, _ in checkpointer_calls(context, "save")]
     keys = {key for event, value in saved if value is not None for key in _state_keys(context, value, event)}
@@ -203,7 +203,7 @@ def _bare(event: CallEvent) -> bool:
 
 def _managed(context: Context) -> set[ast.Call]:
     """Return the calls by which managers restore without a template, where they save states of NNX."""
-    if not any(b"CheckpointManager" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"CheckpointManager") for module in context.project.modules):
         return set()
     saved = [value for e, n in foreign(context, "StandardSave", everywhere=True) if n.startswith("orbax.")
              for value in (kinds_of(context, e.value.args[0], e.scope) if e.value.args else frozenset(),)]  # fmt: skip

@@ -24,7 +24,7 @@ _BOUNDING = frozenset({"min", "minimum", "where", "mod", "remainder", "clip", "s
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    writing = {one for one in context.asked.modules if b".at[" in one.source.data and b"min" in one.source.data}
+    writing = {one for one in context.asked.modules if one.source.mentions(b".at[") and one.source.mentions(b"min")}
     sizes = {module: found for module in writing if (found := _read_up_to(module))}
     for function in context.asked.functions() if writing else ():
         if function.scope.module in writing and not in_test(function.scope):

@@ -7,19 +7,23 @@ import operator
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
-from codemods.nnx.lint.names import last
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.lint.applied import calls_of, skipped
+from codemods.nnx.lint.names import BATCHING, COMPILING, last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Const, Free, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Param, Unknown, Value
 
 _LIMIT = 2**31
+_END = 2**63  # of the integers of NumPy
 _WORDS = pattern(rb"int64|time_ns|datetime64|<<|\d{10,}|\d_\d{3}_\d{3}_\d{3}|2 ?\*\* ?[3-6]\d")
 _CONVERSIONS = {"jax.numpy.asarray": "a", "jax.numpy.array": "object", "jax.device_put": "x"}
 _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Mult: operator.mul, ast.LShift: operator.lshift, ast.Pow: operator.pow,
+    ast.BitOr: max,
 }  # fmt: skip
 _KEEPING = frozenset({"array", "asarray", "ascontiguousarray", "concatenate", "hstack", "sort", "unique", "copy",
                       "tile", "repeat", "ravel", "squeeze", "stack", "list", "sorted", "int", "int64"})  # fmt: skip
@@ -27,6 +31,7 @@ _METHODS = frozenset({"copy", "flatten", "ravel", "reshape", "squeeze", "item", 
 _DRAWING = frozenset({"choice", "permutation"})
 _WIDE = frozenset({None, "int64", "int"})  # types that hold them, if one is named
 _DATES = pattern(r"^(datetime64|<?M8)(\[(ns|us|ms)\])$")
+_MIXED = pattern(r"seed|salt|hash|rng|key")  # parameters whose bits may be cut off
 _A_DATE = 10**11  # less than the milliseconds of any date since 1974
 _DEPTH = 8
 
@@ -42,11 +47,36 @@ def wide_integers(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
         given = argument(event.node, 0, _CONVERSIONS[name])
         if given is None or (not name.endswith("put") and _type(argument(event.node, 1, "dtype")) not in _WIDE):
             continue
-        value = event.scope.module.values.get(given)
-        found = _Least(context)
-        least = found.of(given, value, event.scope, 0)
-        if found.numpy and not found.other and max(least or 0, found.greatest) >= _LIMIT and least is not None:
+        if _beyond(context, given, event.scope):
             yield event.scope, given
+    seen: set[ast.expr] = set()
+    for root in context.traced.roots:
+        if root.transform in COMPILING or root.transform in BATCHING:
+            for event in calls_of(context, root):
+                for given in _handed(root, event):
+                    if given not in seen and not in_test(event.scope) and _beyond(context, given, event.scope):
+                        seen.add(given)
+                        yield event.scope, given
+
+
+def _handed(root: Root, event: CallEvent) -> Iterator[ast.expr]:
+    """Yield the arguments of a call that a transform makes arrays of JAX: no static ones, and no seeds."""
+    if root.partial or event.value.starred:
+        return
+    method = root.decorator and root.function.owner is not None and isinstance(event.value.callee, Attr)
+    params = list(root.function.params)[int(method) or skipped(root) :]
+    given = [*zip(params, event.node.args, strict=False)]
+    given += [(word.arg, word.value) for word in event.node.keywords if word.arg in root.function.params]
+    for name, node in given:
+        if name not in root.static and not _MIXED.search(name.lower()):
+            yield node
+
+
+def _beyond(context: Context, given: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is an array of NumPy with integers that 32 bits do not hold."""
+    found = _Least(context)
+    least = found.of(given, scope.module.values.get(given), scope, 0)
+    return found.numpy and not found.other and least is not None and max(least, found.greatest) >= _LIMIT
 
 
 def _type(node: ast.expr | None) -> str | None:
@@ -136,9 +166,12 @@ class _Least:
         self.greatest = 0
         if made is None or left is None or right is None or left < 0 or right < 0:
             return None
-        if isinstance(node.op, ast.LShift | ast.Pow) and (right >= 64 or left >= _LIMIT):
+        if isinstance(node.op, ast.LShift | ast.Pow) and (right >= 64 or left >= _END):
             return None
-        return made(left, right)
+        if isinstance(node.op, ast.Pow) and left >= _LIMIT:
+            return None
+        least = made(left, right)
+        return least if least < _END else None
 
     def _called(self, node: ast.Call, value: Value | None, scope: Scope, depth: int) -> int | None:
         if not isinstance(value, Call) or value.starred:
@@ -168,6 +201,8 @@ class _Least:
         if _type(argument(node, place, "dtype")) not in _WIDE or not node.args:
             self.other = True
             return None
+        if word == "unique" and any(str(one.arg).startswith("return_") for one in node.keywords):
+            return None  # also the places of them
         if word in _KEEPING:
             return self._part(node.args[0], scope, depth)
         if word == "full" and len(node.args) > 1:

@@ -279,7 +279,7 @@ def _updated(context: Context, event: CallEvent) -> Iterator[Finding]:
 def _initialised(context: Context) -> Iterator[Finding]:
     """Yield the streams that an initializer gets for a key, as in ``init(rngs, shape)``."""
     for module in context.asked.modules:
-        if b"initializers" not in module.source.data:
+        if not module.source.mentions(b"initializers"):
             continue
         for event in module.calls:
             if len(event.value.args) < 2 or event.value.starred or not _initializer(context, event):

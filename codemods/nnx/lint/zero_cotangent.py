@@ -15,7 +15,7 @@ from codemods.nnx.lint.ignored_cotangent import dependent, loads, results
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import formula_of, in_test, received, shown, written
-from codemods.nnx.lint.syntax import argument, assignments, constant
+from codemods.nnx.lint.syntax import argument, assignments, constant, is_none
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Loop
 
@@ -48,7 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(module.source.mentions(b"defvjp") for module in context.asked.modules):
         return
     for event in context.bodies.named("defvjp"):
-        rules = _rules(context, event)
+        rules = rules_of(context, event)
         if rules is None:
             continue
         primal, backward = rules
@@ -71,8 +71,13 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
 
 
-def _rules(context: Context, event: CallEvent) -> tuple[FunctionFacts, FunctionFacts] | None:
-    """Return the function and the backward rule that a call of ``defvjp`` brings together, in files that are asked."""
+def rules_of(context: Context, event: CallEvent) -> tuple[FunctionFacts, FunctionFacts] | None:
+    """Return the function and the backward rule that a call of ``defvjp`` brings together, in files that are asked.
+
+    Args:
+        context: the analysis.
+        event: the call.
+    """
     func, node = event.node.func, argument(event.node, 1, "bwd")
     if not isinstance(func, ast.Attribute) or node is None or event.value.starred or in_test(event.scope):
         return None
@@ -110,12 +115,21 @@ def _zeros(context: Context, primal: FunctionFacts, backward: FunctionFacts) -> 
     for place, name in enumerate(names):
         parts = [one.elts[place] for one in tuples]
         others = [part for one in tuples for part in one.elts if part is not one.elts[place]]
-        if all(_zero(context, backward, part) for part in parts) and any(loads(part) & known for part in others):
+        if all(is_zero(context, backward, part) for part in parts) and any(loads(part) & known for part in others):
             yield name, parts[0]
 
 
-def _zero(context: Context, rule: FunctionFacts, part: ast.expr) -> bool:
+def is_zero(context: Context, rule: FunctionFacts, part: ast.expr) -> bool:
+    """Say whether a gradient is written as none: zeros, or None, which stands for them.
+
+    Args:
+        context: the analysis.
+        rule: the backward rule.
+        part: the gradient for one argument.
+    """
     node = written(context, part, rule.scope)
+    if is_none(node):
+        return True
     value = rule.scope.module.values.get(node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         return any(constant(side) in (0, 0.0) and constant(side) is not None for side in (node.left, node.right))
@@ -127,34 +141,44 @@ def _zero(context: Context, rule: FunctionFacts, part: ast.expr) -> bool:
 def _smooth_in(context: Context, primal: FunctionFacts, name: str) -> bool:
     """Say whether a function depends on a parameter by products and the like, whose derivatives are not zero."""
     formula = formula_of(context, primal)
-    return formula is not None and _depends(context, primal, formula, name, 0)
+    return formula is not None and depends(context, primal, formula, name, 0)
 
 
-def _depends(context: Context, function: FunctionFacts, node: ast.expr, name: str, depth: int) -> bool:
+def depends(context: Context, function: FunctionFacts, node: ast.expr, name: str, depth: int) -> bool:
+    """Say whether an expression depends on a variable by products and the like.
+
+    Args:
+        context: the analysis.
+        function: the function that both stand in.
+        node: the expression.
+        name: a parameter, or what is set once.
+        depth: how many operations were gone through.
+    """
     if depth > _DEPTH:
         return False
     if isinstance(node, ast.Name):
         if node.id == name:
-            return not any(not isinstance(n.ctx, ast.Load) for n in context.bodies.names(function.scope).get(name, ()))
+            uses = context.bodies.names(function.scope).get(name, ())
+            return sum(not isinstance(n.ctx, ast.Load) for n in uses) <= (name not in function.params)
         inner = written(context, node, function.scope)
-        return inner is not node and _depends(context, function, inner, name, depth + 1)
+        return inner is not node and depends(context, function, inner, name, depth + 1)
     if isinstance(node, ast.UnaryOp):
-        return _depends(context, function, node.operand, name, depth + 1)
+        return depends(context, function, node.operand, name, depth + 1)
     if isinstance(node, ast.BinOp):
         if not isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.MatMult | ast.Pow):
             return False
         sides = (node.left,) if isinstance(node.op, ast.Pow) else (node.left, node.right)
-        return any(_depends(context, function, side, name, depth + 1) for side in sides)
+        return any(depends(context, function, side, name, depth + 1) for side in sides)
     if isinstance(node, ast.Attribute):
-        return node.attr in {"T", "mT"} and _depends(context, function, node.value, name, depth + 1)
+        return node.attr in {"T", "mT"} and depends(context, function, node.value, name, depth + 1)
     if not isinstance(node, ast.Call):
         return False
     value = function.scope.module.values.get(node)
     called = context.flow.calls.callee_name(context.flow.here(value, function.scope)) if value is not None else ""
     if called in _SMOOTH:
-        return any(_depends(context, function, one, name, depth + 1) for one in node.args)
+        return any(depends(context, function, one, name, depth + 1) for one in node.args)
     if not called and isinstance(node.func, ast.Attribute) and node.func.attr in _OF_ARRAYS:
-        return _depends(context, function, node.func.value, name, depth + 1)
+        return depends(context, function, node.func.value, name, depth + 1)
     return False
 
 

@@ -29,7 +29,7 @@ _NOT_LEARNED = pattern(r"grad|accum|moment|veloc|opt|state|zeros|like|ema|mean|v
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if any(b"grad" in module.source.data for module in context.project.modules):
+    if any(module.source.mentions(b"grad") for module in context.project.modules):
         yield from (_found(scope, node) for scope, node in _layers(context))
     for scope, node in each(context, ast.Dict):
         if _ours(scope) and (linked := _linked(_entries(node))) is not None and _kept(context, scope, node):
@@ -38,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
         yield _found(scope, linked)
     yield from _low_rank(context)
     for scope, comprehension in each(context, ast.ListComp):
-        pairs = _neighbours(context, comprehension, scope) if b"zeros" in scope.module.source.data else []
+        pairs = _neighbours(context, comprehension, scope) if scope.module.source.mentions(b"zeros") else []
         if any(_zero_layer(context, comprehension.elt, scope, one) for one in pairs):
             yield _found(scope, comprehension.elt)
         if _ours(scope) and _kept(context, scope, comprehension):
@@ -84,7 +84,7 @@ def _layers(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
 def _filled(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
     """Yield the first of two layers of zeros in a dict that is filled entry by entry."""
     for module in context.asked.modules:
-        for function in module.functions if b"zeros(" in module.source.data else ():
+        for function in module.functions if module.source.mentions(b"zeros(") else ():
             if not _ours(function.scope) or not _NAMED.search(function.name) or _NOT_LEARNED.search(function.name):
                 continue
             entries: dict[str, list[tuple[str, ast.expr]]] = {}

@@ -61,7 +61,7 @@ class _Rewriting:
         self.static: set[ast.AnnAssign] = set()
 
     def fix(self) -> Fix:
-        if self.source.notebook or any(b"flax_mutable_array" in m.source.data for m in self.context.project.modules):
+        if self.source.notebook or any(m.source.mentions(b"flax_mutable_array") for m in self.context.project.modules):
             raise Refused("write dataclasses.dataclass(repr=False) by hand")
         uses = list(self._uses())
         self.named = {node: last for last, node, _ in uses}

@@ -95,7 +95,7 @@ def _within(context: Context, event: CallEvent) -> tuple[tuple[str, Edit], ...] 
 def _sets_mesh(context: Context) -> bool:
     """Say whether code of the project runs within a mesh: ``with mesh:``, ``jax.set_mesh(mesh)`` and the like."""
     for module in context.project.modules:
-        if b"mesh" not in module.source.data:
+        if not module.source.mentions(b"mesh"):
             continue
         for node in ast.walk(module.source.tree):
             if isinstance(node, ast.With) and any(_mesh(item.context_expr) for item in node.items):

@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     places = _Places(context)
     for module in context.asked.modules:
-        if b"get_metadata" in module.source.data:
+        if module.source.mentions(b"get_metadata"):
             yield from places.keys(module, old)
     told: set[tuple[str, int, int]] = set()
     if old == "sharding":

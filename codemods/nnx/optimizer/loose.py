@@ -61,7 +61,7 @@ def _updates(flow: Flow, sources: Sources, may: Made, linked: set[CallEvent]) ->
         callee, node = event.value.callee, event.node.func
         if event in linked or not isinstance(callee, Attr) or callee.name != "update":
             continue
-        if not isinstance(node, ast.Attribute) or b"nnx" not in event.scope.module.source.data:
+        if not isinstance(node, ast.Attribute) or not event.scope.module.source.mentions(b"nnx"):
             continue
         call = event.value
         grads = call.args[0] if len(call.args) == 1 else call.keyword("grads") if not call.args else None
@@ -99,7 +99,7 @@ def loose_reads(flow: Flow, sources: Sources, linked: set[AttrEvent], may: Made)
     for event in flow.project.attributes():
         if event.node.attr != "model" or event.context != "load" or event in linked:
             continue
-        if b"nnx" not in event.scope.module.source.data:
+        if not event.scope.module.source.mentions(b"nnx"):
             continue
         last = getattr(event.node.value, "attr", getattr(event.node.value, "id", ""))
         if not _OPTIMIZER.search(last) and not (
@@ -128,7 +128,7 @@ def loose_views(flow: Flow, sources: Sources) -> Iterator[CallEvent]:
     for event in flow.project.calls():
         if last_word(event.node.func) not in _VIEWS or not event.node.args or event.value.starred:
             continue
-        if not _OPTIMIZER.search(last_word(event.node.args[0])) or b"nnx" not in event.scope.module.source.data:
+        if not _OPTIMIZER.search(last_word(event.node.args[0])) or not event.scope.module.source.mentions(b"nnx"):
             continue
         call, given = flow.here(event.value, event.scope), event.value.args[0]
         if flow.calls.callee_name(call) not in CONTENT or only_optimizer_state(flow, call, event.value.args[1:]):

@@ -43,7 +43,7 @@ def check(context: Context) -> Iterator[Finding]:
         yield finding(RULE.code, scope, node, words, help)
     for event in context.asked.calls():
         last = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
-        if last not in _NAMES or b"nnx" not in event.scope.module.source.data:
+        if last not in _NAMES or not event.scope.module.source.mentions(b"nnx"):
             continue
         call = context.flow.here(event.value, event.scope)
         name = context.flow.calls.callee_name(call)

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for module in context.project.modules:
-        if b"nnx" not in module.source.data:
+        if not module.source.mentions(b"nnx"):
             continue
         for node, value in module.values.items():
             if isinstance(node, ast.Attribute) and node.attr == "source_type" and "opt_state" in ast.dump(node.value):

@@ -26,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
     seen: set[FunctionFacts] = set()
     for event in context.project.calls():
         for function in _updates(context, event):
-            if function in seen or b"nnx" not in function.scope.module.source.data:
+            if function in seen or not function.scope.module.source.mentions(b"nnx"):
                 continue
             seen.add(function)
             for node in _reaches(context, function):

@@ -43,7 +43,7 @@ def check(context: Context) -> Iterator[Finding]:
 def _compared(context: Context) -> Iterator[Finding]:
     """Yield comparisons of two Dropouts, whose options they compared up to Flax 0.10."""
     for module in context.asked.modules:
-        if b"Dropout" not in module.source.data:
+        if not module.source.mentions(b"Dropout"):
             continue
         for node in module.source.of_type(ast.Compare):
             if not isinstance(node.ops[0], ast.Eq | ast.NotEq):

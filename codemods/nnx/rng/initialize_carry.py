@@ -56,7 +56,7 @@ def _without(context: Context, event: CallEvent, callee: Attr) -> Iterator[Findi
 
 def _of_the_project(context: Context, event: CallEvent) -> bool:
     """Say whether an unknown object may be one of the project, or of Linen in a file without NNX."""
-    if b"nnx" not in event.scope.module.source.data:
+    if not event.scope.module.source.mentions(b"nnx"):
         return True
     owners = [cls for cls in context.project.classes() if "initialize_carry" in cls.methods]
     return any(not context.flow.classes.mro(cls)[1] & CELLS for cls in owners)

@@ -82,7 +82,7 @@ def _cell(context: Context, made: Bound) -> bool:
     own = flow.classes.mro(cls)[0]
     if not flow.classes.mro(cls)[1] & CELLS or any("rngs" in one.stores for one in own):
         return False
-    return not any(b"keep_rngs" in one.scope.module.source.data for one in own)
+    return not any(one.scope.module.source.mentions(b"keep_rngs") for one in own)
 
 
 def _use(context: Context, use: Use) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _mentioned(context: Context) -> bool:
-    return any(b"StateAxes" in module.source.data for module in context.project.modules)
+    return any(module.source.mentions(b"StateAxes") for module in context.project.modules)
 
 
 def _collect(

@@ -68,7 +68,7 @@ class Holder(NamedTuple):
 
 def steps(module: ModuleFacts) -> Iterator[Step]:
     """Yield the named streams behind ``rngs`` in a module."""
-    if b"rngs" not in module.source.data:
+    if not module.source.mentions(b"rngs"):
         return
     inside = _Scopes(module)
     for node in module.source.nodes:
@@ -395,7 +395,7 @@ def _in_model(context: Context, source: Bound) -> Bound | None:
 
 def flat_keys(module: ModuleFacts) -> Iterator[tuple[Scope, ast.Tuple, int]]:
     """Yield paths of a flat state that name a stream, with the position of the stream in them."""
-    if b"rngs" not in module.source.data:
+    if not module.source.mentions(b"rngs"):
         return
     inside = _Scopes(module)
     for node, value in module.values.items():

@@ -20,7 +20,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for module in context.asked.modules:
-        if b"Dropout" not in module.source.data and b"MultiHeadAttention" not in module.source.data:
+        if not module.source.mentions(b"Dropout") and not module.source.mentions(b"MultiHeadAttention"):
             continue
         named = [event for event in module.calls if event.value.keyword("rngs") is not None]
         layers = [

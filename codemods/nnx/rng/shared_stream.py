@@ -41,7 +41,7 @@ def check(context: Context) -> Iterator[Finding]:
         if event.node not in stored:
             yield from _counted(context, event)
     for module in context.asked.modules:
-        if b".rngs" in module.source.data:
+        if module.source.mentions(b".rngs"):
             for scope in (module.scope, *(function.scope for function in module.functions)):
                 yield from _compared(context, scope)
 

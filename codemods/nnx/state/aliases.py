@@ -132,6 +132,7 @@ def _follow(summaries: Summaries, relevance: Relevance, todo: list[Part]) -> Non
                 todo += relevance.choosing(inner.owner)
         if isinstance(inner.node, ast.Lambda):
             todo.append(around[0] if around else inner.scope.module)  # which gives it a name, or hands it on
+            names |= relevance.called(inner)
         todo += relevance.users(names)
         todo += relevance.listing(inner)
     for one in seen:

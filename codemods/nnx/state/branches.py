@@ -25,7 +25,7 @@ def branches(context: Context) -> Iterator[tuple[CallEvent, list[tuple[FunctionF
     Since 0.11 a state holds the Variables of its object. NNX notes which Variable of which operand a result is, so that
     these branches differ in structure; states of what the branches know from outside are new to it on every way.
     """
-    modules = {m for m in context.asked.modules if b"cond" in m.source.data or b"switch" in m.source.data}
+    modules = {m for m in context.asked.modules if m.source.mentions(b"cond") or m.source.mentions(b"switch")}
     for event in context.asked.calls() if modules else ():
         if event.scope.module not in modules:
             continue

@@ -67,7 +67,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _handed_on(context: Context) -> Iterator[AttrEvent]:
     """Yield where the ``apply`` of a graph definition gets another name, if the model changes when it is called."""
-    if not any(b".apply" in module.source.data for module in context.asked.modules):
+    if not any(module.source.mentions(b".apply") for module in context.asked.modules):
         return
     mentions = [e for e in context.asked.attributes() if e.node.attr == "apply" and e.context == "load"]
     called = {event.node.func for event in context.asked.calls()} if mentions else set()

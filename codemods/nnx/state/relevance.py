@@ -72,6 +72,14 @@ class Relevance:
                             self._users.setdefault(name, {})[user] = None
         return {user: None for name in names for user in self._users.get(name, ())}
 
+    def called(self, function: FunctionFacts) -> set[str]:
+        """Return the names that assignments give a lambda."""
+        source, found = function.scope.module.source, set[str]()
+        for statement in source.of_type(ast.Assign):
+            if statement.value is function.node:
+                found |= {short(target) for target in statement.targets}
+        return found
+
     def listing(self, function: FunctionFacts) -> list[Part]:
         """Return the modules that know a function which a decorator or a table of functions may hand out."""
         if not function.decorators and not self._listed(function):
@@ -176,13 +184,13 @@ def of_train_state(context: Context, bound: Bound) -> list[Bound] | None:
 
     None if a value is neither. What has an ``apply`` of its own counts for nothing.
     """
-    if not any(b"TrainState" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"TrainState") for module in context.project.modules):
         return None
     if isinstance(bound.value, Attr) and bound.value.name == "graphdef":
         return of_train_state(context, Bound(bound.value.base, bound.frame))
     found: list[Bound] = []
     # no other class has `apply_gradients`, if the module of that of Flax for linen is not named
-    other = any(b"train_state" in m.source.data or b"def apply(" in m.source.data for m in context.project.modules)
+    other = any(m.source.mentions(b"train_state") or m.source.mentions(b"def apply(") for m in context.project.modules)
     known, todo, seen = False, [bound], set[Bound]()
     while todo:
         for source in context.sources.originals(todo.pop()):

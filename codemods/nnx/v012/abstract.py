@@ -39,7 +39,7 @@ def may_be_abstract(context: Context, value: Value, scope: Scope) -> bool:
 
 def _made(context: Context) -> Made | None:
     """Return what may be made by ``eval_shape``; None if the project never says the word."""
-    if not any(b"eval_shape" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"eval_shape") for module in context.project.modules):
         return None
     return context.flow.may.made_by(("eval_shape",))
 

@@ -45,7 +45,7 @@ def asked_of_elements(
 ) -> bool:
     """Say whether a comprehension takes what ``isinstance`` says to be a Variable as its elements or keys."""
     element = made.key if isinstance(made, ast.DictComp) else made.elt
-    if not isinstance(element, ast.Name) or b"isinstance" not in scope.module.source.data:
+    if not isinstance(element, ast.Name) or not scope.module.source.mentions(b"isinstance"):
         return False
     return any(_says(context, test, True, element, scope) for one in made.generators for test in one.ifs)
 

@@ -23,7 +23,7 @@ _NAMES = frozenset({"flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX"})
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield bridges that get streams, assignments to their attributes, and reads of their streams from a state."""
-    if not context.options.crosses("0.12") or not any(b"bridge" in m.source.data for m in context.project.modules):
+    if not context.options.crosses("0.12") or not any(m.source.mentions(b"bridge") for m in context.project.modules):
         return
     bridges = _Bridges(context)
     # what code for the target draws is what is meant; linting gives code that may be for it the benefit of the doubt
@@ -35,7 +35,7 @@ def check(context: Context) -> Iterator[Finding]:
         if store.context == "store" and store.node.attr in {"rngs", "module"}:
             yield from bridges.stored(store)
     for module in context.asked.modules:
-        if b"rngs" in module.source.data:
+        if module.source.mentions(b"rngs"):
             yield from bridges.keys(module)
 
 

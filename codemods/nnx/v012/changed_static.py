@@ -24,7 +24,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield changes of static containers between two calls that compile the object with what it held first."""
     if not context.options.crosses("0.12"):
         return
-    if not any(b"jit" in module.source.data for module in context.project.modules):
+    if not any(module.source.mentions(b"jit") for module in context.project.modules):
         return
     calls = _compiled(context)
     if not calls:

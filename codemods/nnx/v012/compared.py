@@ -83,7 +83,7 @@ class Compared:
     def lists_variables(self, module: ModuleFacts, node: ast.expr) -> bool:
         """Say whether an expression is a list or tuple of nothing but Variables, and no dict or state."""
         value = module.values.get(node)
-        if value is None:
+        if value is None or not (self.variables.may_hold(value) or self._put):
             return False
         whole = self.flow.here(value, scope_of(module, node))
         if self.flow.containers.is_mapping(whole) or self.context.kinds.of(whole):

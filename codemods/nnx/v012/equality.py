@@ -34,6 +34,8 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield dict keys, set members and comparisons that are Variables."""
     if not context.options.crosses("0.12"):
         return
+    if not any(module.source.mentions(b"nnx") for module in context.project.modules):
+        return
     for module, compare in compared_states(context):
         message = (
             "`==` between states compares the contents of their Variables since Flax 0.12.1, which raises ValueError "
@@ -226,7 +228,7 @@ def _is_in(compared: Compared, module: ModuleFacts, left: ast.expr, right: ast.e
         return compared.is_variable(module, left)
     if compared.is_variable(module, left):
         return True
-    return compared.untold(module, left) and compared.lists_variables(module, right)
+    return compared.lists_variables(module, right) and compared.untold(module, left)
 
 
 def _are_variables(compared: Compared, module: ModuleFacts, node: ast.Compare, left: ast.expr, right: ast.expr) -> bool:

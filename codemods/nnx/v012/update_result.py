@@ -27,7 +27,7 @@ _BRANCHING = {
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield branches that differ since ``update`` returns the updates, and conditions that took its None for false."""
-    if not context.options.crosses("0.12") or not any(b".update" in m.source.data for m in context.project.modules):
+    if not context.options.crosses("0.12") or not any(m.source.mentions(b".update") for m in context.project.modules):
         return
     events = {event.value: event for event in context.project.calls()}
     told: set[CallEvent] = set()

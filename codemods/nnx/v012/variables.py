@@ -79,6 +79,10 @@ class Variables:
         """Say whether a value may be a Variable, as far as what flows where tells that."""
         return any(made.may_be(value) for made in self.context.shared(_made))
 
+    def may_hold(self, value: Value) -> bool:
+        """Say whether a value may be a container with a Variable in it, as far as what flows where tells that."""
+        return any(made.may_hold(value) for made in self.context.shared(_made))
+
     def _is_variable(self, bound: Bound) -> bool:
         if self.context.kinds.only(bound) is Kind.VARIABLE or self._is_leaf(bound) or self._in_state(bound):
             return True
@@ -93,7 +97,7 @@ class Variables:
 
     def may_be_variable(self, event: AttrEvent) -> bool:
         """Say whether the object of an access may be a Variable: whether nothing tells that it is something else."""
-        if b"nnx" not in event.scope.module.source.data:
+        if not event.scope.module.source.mentions(b"nnx"):
             return False
         bound = self.flow.here(event.base, event.scope)
         try:

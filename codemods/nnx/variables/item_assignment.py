@@ -49,7 +49,7 @@ def check_whole(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11") or "0.11" not in context.options.targets:
         return
     for module in context.asked.modules:
-        if b"[...]" not in module.source.data:
+        if not module.source.mentions(b"[...]"):
             continue
         for found in _assignments(context, module):
             whole = isinstance(found.target.slice, ast.Constant) and found.target.slice.value is ...
@@ -153,7 +153,7 @@ def check_numpy(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for module in context.asked.modules:
-        if b"numpy" not in module.source.data:
+        if not module.source.mentions(b"numpy"):
             continue
         for found in _assignments(context, module):
             index = module.values.get(found.target.slice)

@@ -34,14 +34,14 @@ class Test(NamedTuple):
 def speaks(context: Context, module: ModuleFacts) -> bool:
     """Say whether a module may name the class, be it by another name that a module of the project gives to it."""
     source = module.source
-    return b"VariableState" in source.data or any(source.mentions(name) for name in context.shared(_other_names))
+    return source.mentions(b"VariableState") or any(source.mentions(name) for name in context.shared(_other_names))
 
 
 def _other_names(context: Context) -> tuple[bytes, ...]:
     """Return the names that modules of the project bind to the class: ``Leaf = nnx.VariableState``."""
     flow, found = context.flow, set[str]()
     for module in context.project.modules:
-        if b"VariableState" not in module.source.data:
+        if not module.source.mentions(b"VariableState"):
             continue
         for name, values in module.scope.bindings.items():
             if name != "VariableState" and any(
@@ -54,7 +54,7 @@ def _other_names(context: Context) -> tuple[bytes, ...]:
 
 def references(context: Context, module: ModuleFacts) -> Iterator[tuple[ast.Name | ast.Attribute, Scope]]:
     """Yield the expressions of a module that are ``nnx.VariableState``."""
-    if b"VariableState" not in module.source.data:
+    if not module.source.mentions(b"VariableState"):
         return
     flow = context.flow
     scopes = _scopes(module)

@@ -63,7 +63,7 @@ def _module(
 
 def _by_name(context: Context, module: ModuleFacts) -> Iterator[Finding]:
     """Yield ``type(x).__name__ == "VariableState"`` and the like."""
-    for node in module.source.of_type(ast.Compare) if b"VariableState" in module.source.data else ():
+    for node in module.source.of_type(ast.Compare) if module.source.mentions(b"VariableState") else ():
         sides = [node.left, *node.comparators]
         if any(isinstance(n, ast.Constant) and n.value == "VariableState" for n in sides) and any(
             isinstance(n, ast.Attribute) and n.attr in {"__name__", "__qualname__"} for n in sides

@@ -608,8 +608,94 @@ def attend(q, k, v, lengths):
             "    causal = i[:, None] >= i[None, :]\n"
             "    return jax.nn.softmax((q @ k.T) * causal, axis=-1) @ v  # NNX976\n"
             "print(attend(*[jnp.ones((3, 2))] * 3))\n",
+            """\
+def causal_mask(n):
+    return jnp.tril(jnp.ones((n, n), dtype=bool))
+def attention(p, h, mask):
+    scores = jnp.einsum("btd,bsd->bts", h @ p, h) / jnp.sqrt(h.shape[-1])
+    scores = scores + mask  # NNX976
+    return jax.nn.softmax(scores, axis=-1) @ h
+print(jax.jit(attention)(jnp.eye(4), jnp.ones((2, 3, 4)), causal_mask(3)))
+""",
+            f"def attend(q, k, mask=None):\n{_QK}    if mask is not None:\n"
+            "        scores += mask  # NNX976\n    return nnx.softmax(scores, axis=-1)\n"
+            "tokens, h = jnp.ones((2, 3)), jnp.ones((2, 3, 4))\n"
+            "print(attend(h, h, mask=nnx.make_causal_mask(tokens, dtype=bool)[:, 0]))\n",
+            f"def attend(q, k, ids):\n{_QK}    pad_mask = jnp.logical_not(ids != 0)[:, None, :]\n"
+            "    return jax.nn.log_softmax((scores - pad_mask) / 2.0)  # NNX976\n",
+            """\
+class Policy(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 5, rngs=rngs)
+    def act(self, key, observation, stock):
+        legal = (stock > 0) & ~(stock > 9)
+        return jax.random.categorical(key, jnp.add(self.out(observation), legal))  # NNX976
+print(Policy(nnx.Rngs(0)).act(key, x, jnp.arange(5)))
+""",
+            """\
+def draw(key, logits, tokens):
+    pad_mask = jnp.not_equal(tokens, 0)
+    return jax.random.categorical(key, logits * pad_mask)  # NNX976
+print(draw(key, x, x))
+""",
         ),
         clean=(
+            # numbers, and truth values that choose or are made numbers of
+            f"def attend(q, k):\n{_QK}    mask = jnp.tril(jnp.ones(scores.shape[-2:], dtype=bool))\n"
+            "    return jax.nn.softmax(scores + (1 - mask) * -1e9)\nprint(attend(*[jnp.ones((2, 3, 4))] * 2))\n",
+            f"def attend(q, k):\n{_QK}    mask = jnp.tril(jnp.ones(scores.shape[-2:], dtype=bool))\n"
+            "    return jax.nn.softmax(scores + jnp.log(mask))\nprint(attend(*[jnp.ones((2, 3, 4))] * 2))\n",
+            f"def attend(q, k):\n{_QK}    mask = jnp.tril(jnp.ones(scores.shape[-2:], dtype=bool))\n"
+            "    return jax.nn.softmax(scores + jnp.where(mask, 0.0, -1e9))\n"
+            "print(attend(*[jnp.ones((2, 3, 4))] * 2))\n",
+            f"def attend(q, k, mask):\n{_QK}    return jax.nn.softmax(scores + mask)\n"
+            "h = jnp.ones((2, 3, 4))\nprint(attend(h, h, jnp.where(jnp.tri(3, dtype=bool), 0.0, -1e9)))\n",
+            f"def attend(q, k, mask):\n{_QK}    return jax.nn.softmax(scores + mask)\n"
+            "for mask in (jnp.zeros((3, 3)), jnp.where(jnp.tri(3, dtype=bool), 0.0, -1e9)):\n"
+            "    print(attend(jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4)), mask))\n",
+            # how many of two conditions hold, and a push for one choice
+            """\
+def votes(a, b):
+    valid = a > 0
+    return jax.nn.softmax(((b > 0) + valid).astype(jnp.float32))
+print(votes(jnp.ones(3), jnp.arange(3)))
+def again(logits, before):
+    return jax.nn.softmax(logits + (jnp.arange(3) == before))
+print(again(jnp.ones(3), 1))
+""",
+            """\
+def losses(logits, lengths):
+    mask = jnp.arange(3) < lengths
+    return jax.nn.log_softmax(logits * mask[:, None]), jax.nn.log_softmax(logits) * mask[:, None]
+print(losses(jnp.ones((3, 3)), 2))
+def penalized(logits, seen, penalty):
+    valid = jnp.arange(3) < seen
+    return jax.random.categorical(key, logits - penalty * valid)
+print(penalized(jnp.ones(3), 2, 10.0))
+""",
+            """\
+def chances(scores, alpha):
+    used_mask = alpha > 0
+    scores = scores * used_mask + (1 - used_mask) * (-1e10)
+    return jax.nn.softmax(scores, axis=-1)
+print(chances(jnp.ones(3), jnp.arange(3)))
+""",
+            # one number for a whole row changes no softmax
+            """\
+def weights(scores, lengths):
+    valid = jnp.arange(3) < lengths
+    return jax.nn.softmax(scores + valid[:, None], axis=-1)
+print(weights(jnp.ones((3, 3)), jnp.array([1, 2, 3])))
+""",
+            """\
+def weights(scores):
+    mask = jnp.tril(jnp.ones((3, 3), dtype=bool)).astype(jnp.float32)
+    return jax.nn.softmax(scores + (mask - 1.0) * 1e9, axis=-1)
+print(weights(jnp.ones((3, 3))))
+def counted(scores, keep):
+    return jax.nn.softmax(scores, axis=-1) + keep
+print(counted(jnp.ones((3, 3)), jnp.ones(3) > 0))
+""",
             """\
 def attend(q, k, v):
     weights = jax.nn.softmax(q @ k.T / jnp.sqrt(q.shape[-1]), axis=-1)

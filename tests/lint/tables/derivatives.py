@@ -14,6 +14,43 @@ def backward(kept, g):
     m, v = kept
 """
 
+_SECOND = """\
+@jax.custom_vjp
+def energy(v):
+    return v**3
+def forward(v):
+    return energy(v), (v,)
+@jax.custom_vjp
+def backward(kept, dy):
+    (v,) = kept
+    return (3 * v**2 * dy,)
+def again(kept, dy):
+    return backward(kept, dy), (kept, dy)
+def second(held, ct):
+    (v,), dy = held
+    return (6 * v * dy * ct[0],), 3 * v**2 * ct[0]
+backward.defvjp(again, second)
+energy.defvjp(forward, backward)
+def hvp(f, at, along):
+    return jax.grad(lambda y: jnp.vdot(jax.grad(f)(y), along))(at)
+print(hvp(lambda y: energy(y).sum(), x, x))
+"""
+_PRODUCT = """\
+@jax.custom_vjp
+def product(a, b):
+    return a * b
+@jax.custom_vjp
+def slopes(kept, g):
+    a, b = kept
+    return b * g, a * g
+def slopes_rule(held, ct):
+    (a, b), g = held
+    return (g * ct[1], g * ct[0]), b * ct[0] + a * ct[1]
+slopes.defvjp(lambda kept, g: (slopes(kept, g), (kept, g)), slopes_rule)
+product.defvjp(lambda a, b: (product(a, b), (a, b)), slopes)
+print(jax.jacrev(jax.grad(lambda v: product(v, jnp.sin(v)).sum()))(x))
+"""
+
 CASES: dict[str, Cases] = {
     "NNX524": Cases(
         bad=(
@@ -92,8 +129,31 @@ def loss(p, v):
     return jnp.sum(scaled(h, p["s"]))
 print(jax.grad(loss)({"w": jnp.ones((3, 3)), "s": jnp.array(1.0)}, x))
 """,
+            _RULE
+            + """\
+    return jnp.outer(g, v), None  # NNX524
+matvec.defvjp(forward, backward)
+weights = {"a": jnp.ones((3, 3)), "b": jnp.ones((3, 3))}
+def loss(params, v):
+    h = jnp.tanh(matvec(params["a"], v))
+    return jnp.sum(matvec(params["b"], h))
+print(jax.grad(loss)(weights, x))
+""",
         ),
         clean=(
+            # None for what is no number of the net
+            """\
+@jax.custom_vjp
+def pick(table, places):
+    return jnp.take(table, places)
+def backward(kept, g):
+    shape, places = kept
+    return jnp.zeros(shape).at[places].add(g), None
+pick.defvjp(lambda table, places: (pick(table, places), (table.shape, places)), backward)
+def loss(p, v):
+    return pick(p["t"], jnp.argmax(v @ p["w"], keepdims=True)).sum()
+print(jax.grad(loss)({"w": jnp.ones((3, 3)), "t": x}, x))
+""",
             _RULE
             + """\
     return jnp.outer(g, v), m.T @ g
@@ -185,6 +245,65 @@ def loss(p, v):
     places = jnp.clip(v @ p["w"], 0, 1)
     return pick(p["t"], places).sum()
 print(jax.grad(loss)({"w": jnp.ones((3, 3)), "t": x}, x))
+""",
+        ),
+    ),
+    "NNX528": Cases(
+        bad=(
+            _SECOND.replace("(6 * v * dy * ct[0],), 3", "(None,), 3").replace("* ct[0]\n", "* ct[0]  # NNX528\n"),
+            _SECOND.replace("(6 * v * dy * ct[0],), 3", "(jnp.zeros_like(v),), 3").replace(
+                "* ct[0]\n", "* ct[0]  # NNX528\n"
+            ),
+            _SECOND.replace("return energy(v), (v,)", "return energy(v), v")
+            .replace("(v,) = kept", "v = kept")
+            .replace("    v = kept\n    return (3 * v**2 * dy,)", "    return (3 * kept**2 * dy,)")
+            .replace("(v,), dy = held", "v, dy = held")
+            .replace("(6 * v * dy * ct[0],), 3 * v**2 * ct[0]", "None, 3 * v**2 * ct[0]  # NNX528"),
+            _PRODUCT.replace(
+                "return (g * ct[1], g * ct[0]), b * ct[0] + a * ct[1]\n",
+                "return (None, None), b * ct[0] + a * ct[1]  # NNX528\n",
+            ),
+        ),
+        clean=(
+            _SECOND,
+            _PRODUCT,
+            # only a first derivative is taken, or a linear one again
+            _SECOND.replace("(6 * v * dy * ct[0],), 3", "(None,), 3").replace(
+                "return jax.grad(lambda y: jnp.vdot(jax.grad(f)(y), along))(at)", "return jax.grad(f)(at) * along"
+            ),
+            _SECOND.replace(
+                "    (v,), dy = held\n", "    # an approximation without curvature\n    (v,), dy = held\n"
+            ).replace("(6 * v * dy * ct[0],), 3", "(None,), 3"),
+            # what was kept is data, or only says where a slope is
+            """\
+@jax.custom_vjp
+def scaled(v, scale):
+    return v * scale
+@jax.custom_vjp
+def backward(kept, g):
+    (scale,) = kept
+    return g * scale, None
+def second(held, ct):
+    (scale,) = held
+    return (None,), ct[0] * scale
+backward.defvjp(lambda kept, g: (backward(kept, g), kept), second)
+scaled.defvjp(lambda v, scale: (scaled(v, scale), (scale,)), backward)
+print(jax.grad(lambda v: jnp.sum(jax.grad(lambda u: scaled(u, 2.0 * x).sum())(v) ** 2))(x))
+""",
+            """\
+@jax.custom_vjp
+def relu(v):
+    return jnp.maximum(v, 0)
+@jax.custom_vjp
+def backward(kept, g):
+    (v,) = kept
+    return (jnp.where(v > 0, g, 0.0),)
+def second(held, ct):
+    (v,) = held
+    return (None,), jnp.where(v > 0, ct[0], 0.0)
+backward.defvjp(lambda kept, g: (backward(kept, g), kept), second)
+relu.defvjp(lambda v: (relu(v), (v,)), backward)
+print(jax.jacrev(jax.grad(lambda v: relu(v).sum()))(x))
 """,
         ),
     ),

@@ -116,6 +116,120 @@ def _marked(text: str, line: str, code: str) -> str:
     return text.replace(line, line.rstrip("\n") + f"  # {code}\n")
 
 
+_TWICE = """\
+def advantages(rewards, values, dones, gamma=0.99, lam=0.95):
+    def step(carry, now):
+        last, next_value = carry
+        reward, value, done = now
+        nonterminal = 1.0 - done
+        delta = reward + gamma * nonterminal * next_value - value
+        gae = delta + gamma * lam * nonterminal * last
+        return (gae, value), gae
+    begun = jnp.zeros(()), values[-1]
+    return jax.lax.scan(step, begun, (rewards, values, dones), reverse=True)[1]
+print(advantages(jnp.arange(4.0), jnp.ones(4), jnp.array([0.0, 1.0, 0.0, 1.0])))
+"""
+_IN_LOOP = """\
+def advantages(rewards, values, dones, gamma=0.99, lam=0.95):
+    found, last = [], 0.0
+    for t in reversed(range(3)):
+        delta = rewards[t] + gamma * values[t + 1] * (1 - dones[t]) - values[t]
+        gae = delta + gamma * lam * (1 - dones[t]) * last
+        found.insert(0, gae)
+        last = gae
+    return jnp.stack(found)
+print(advantages(jnp.arange(3.0), jnp.ones(4), jnp.array([0.0, 1.0, 0.0])))
+"""
+_SAMPLER = """\
+STEPS, T = 5, 100
+alpha_bar = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, T))
+timesteps = jnp.arange(0, T, T // STEPS)
+def eps_model(x, t):
+    return jnp.sqrt(1.0 - alpha_bar[t]) * x
+@jax.jit
+def sample(x):
+    def body(i, x):
+        idx = STEPS - 1 - i
+        t = timesteps[idx]
+        a = alpha_bar[t]
+        eps = eps_model(x, t)
+        return (x - jnp.sqrt(1.0 - a) * eps) / jnp.sqrt(a)
+    return jax.lax.fori_loop(0, STEPS, body, x)
+print(sample(x))
+"""
+_DENOISER = """\
+class Denoiser(nnx.Module):
+    def __init__(self, rngs):
+        self.layer = nnx.Linear(4, 3, rngs=rngs)
+    def __call__(self, x, time):
+        return self.layer(jnp.concatenate([x, time[:, None] / 1000], axis=-1))
+alphas_cumprod = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, 1000))
+def loss(net, x, key):
+    now, later = jax.random.split(key)
+    t = jax.random.randint(now, (len(x),), 0, 1000)
+    a = alphas_cumprod[t][:, None]
+    noise = jax.random.normal(later, x.shape)
+    return jnp.mean((net(jnp.sqrt(a) * x + jnp.sqrt(1 - a) * noise, t) - noise) ** 2)
+@nnx.jit
+def sample(net, x):
+    times = jnp.arange(0, 1000, 250)[::-1]
+    for i, t in enumerate(times):
+        a = alphas_cumprod[t]
+        eps = net(x, jnp.full((len(x),), t))
+        x = (x - jnp.sqrt(1 - a) * eps) / jnp.sqrt(a)
+    return x
+net = Denoiser(nnx.Rngs(0))
+print(loss(net, jnp.ones((2, 3)), key), sample(net, jnp.ones((2, 3))))
+"""
+_PLACE = "eps = eps_model(x, t)\n", "eps = eps_model(x, idx)\n"
+_FOUND = "eps = eps_model(x, t)\n", "eps = eps_model(x, idx)  # NNX529\n"
+_FULL = "net(x, jnp.full((len(x),), t))"
+
+_ACTOR = """\
+def log_prob(mean, std, action):
+    return jnp.sum(-0.5 * ((action - mean) / std) ** 2 - jnp.log(std), axis=-1)
+def act(params, obs, key):
+    mean, std = obs @ params["w"], jnp.exp(params["s"])
+    drawn = mean + std * jax.random.normal(key, mean.shape)
+    logp = log_prob(mean, std, drawn)
+    return drawn, logp
+def loss(params, batch):
+    logp = log_prob(batch["obs"] @ params["w"], jnp.exp(params["s"]), batch["action"])
+    ratio = jnp.exp(logp - batch["logp"])
+    return -jnp.minimum(ratio * batch["adv"], jnp.clip(ratio, 0.8, 1.2) * batch["adv"]).mean()
+params = {"w": jnp.ones((3, 2)), "s": jnp.zeros(2)}
+obs = jnp.ones((4, 3))
+drawn, logp, *_ = act(params, obs, key)
+print(loss(params, {"obs": obs, "action": drawn, "logp": logp, "adv": jnp.ones(4)}))
+"""
+_ACTS = "    return drawn, logp\n"
+_POLICY = """\
+class Normal:
+    def __init__(self, mean, std):
+        self.mean, self.std = mean, std
+    def sample(self, seed):
+        return self.mean + self.std * jax.random.normal(seed, self.mean.shape)
+    def log_prob(self, action):
+        return jnp.sum(-0.5 * ((action - self.mean) / self.std) ** 2, axis=-1)
+def collect(policy, step, obs, keys):
+    found = []
+    for k in keys:
+        dist = policy(obs)
+        raw = dist.sample(seed=k)
+        old = dist.log_prob(raw)
+        action = jnp.clip(raw, -1.0, 1.0)
+        obs, reward = step(obs, action)
+        found.append({"obs": obs, "action": raw, "log_prob": old, "reward": reward})
+    return found
+def ratios(policy, kept):
+    log_ratio = policy(kept["obs"]).log_prob(kept["action"]) - kept["log_prob"]
+    ratio = jnp.exp(log_ratio)
+    return ratio
+policy = lambda obs: Normal(obs[..., :2], 0.5)
+kept = collect(policy, lambda obs, action: (obs, action.sum()), obs=x, keys=jax.random.split(key, 3))
+print([ratios(policy, one) for one in kept])
+"""
+
 CASES = {
     "NNX662": Cases(
         bad=(
@@ -515,6 +629,113 @@ class Attention(nnx.Module):
         return self.out(y.reshape(v.shape)), per_head
 print(Attention(8, 2, nnx.Rngs(0))(jnp.ones((1, 4, 8)))[1].shape)
 """,
+        ),
+    ),
+    "NNX527": Cases(
+        bad=(
+            _TWICE.replace("return (gae, value), gae", "return (gae * nonterminal, value), gae  # NNX527"),
+            _TWICE.replace("        return (gae,", "        last = gae * nonterminal  # NNX527\n        return (last,"),
+            _TWICE.replace(
+                "        return (gae,",
+                "        onward = jnp.where(done, 0.0, gae)  # NNX527\n        return (onward,",
+            ),
+            _TWICE.replace("gamma * lam * nonterminal * last", "gamma * lam * jnp.where(done, 0.0, last)").replace(
+                "return (gae, value), gae", "return ((1.0 - done) * gae, value), gae  # NNX527"
+            ),
+            _IN_LOOP.replace("last = gae\n", "last = gae * (1 - dones[t])  # NNX527\n"),
+            _IN_LOOP.replace("        gae = delta", "        last = delta")
+            .replace("(0, gae)", "(0, last)")
+            .replace("last = gae\n", "last *= 1 - dones[t]  # NNX527\n"),
+        ),
+        clean=(
+            _TWICE,
+            _IN_LOOP,
+            # once, in the other place
+            _TWICE.replace("lam * nonterminal * last", "lam * last").replace(
+                "return (gae, value)", "return (gae * nonterminal, value)"
+            ),
+            _TWICE.replace("lam * nonterminal * last", "lam * last").replace(
+                "return (gae, value)", "return (jnp.where(done, gae, gae), value)"
+            ),
+            # two flags
+            _TWICE.replace("reward, value, done = now", "reward, value, done, truncated = now")
+            .replace("return (gae, value)", "return (gae * (1.0 - truncated), value)")
+            .replace("(rewards, values, dones)", "(rewards, values, dones, dones)"),
+            # the flag of the step before
+            _IN_LOOP.replace("last = gae\n", "last = gae * (1 - dones[t - 1])\n"),
+            # a mask of padding, which the flag of the end stands beside
+            _TWICE.replace("reward, value, done = now", "reward, value, done, mask = now")
+            .replace("return (gae, value)", "return (gae * mask, value)")
+            .replace("(rewards, values, dones)", "(rewards, values, dones, dones)"),
+            # what is put out is masked, not what is carried
+            _TWICE.replace("return (gae, value), gae", "return (gae, value), gae * nonterminal"),
+            # flags of steps behind the end, which nothing bootstraps from
+            _TWICE.replace("gamma * nonterminal * next_value", "gamma * next_value").replace(
+                "return (gae, value)", "return (gae * nonterminal, value)"
+            ),
+        ),
+    ),
+    "NNX529": Cases(
+        bad=(
+            _SAMPLER.replace(*_FOUND),
+            _SAMPLER.replace("jnp.arange(0, T, T // STEPS)", "np.linspace(0, T - 1, STEPS).round().astype(int)")
+            .replace("timesteps[idx]", "jnp.asarray(timesteps)[idx]")
+            .replace("eps_model(x, t)\n        ret", "eps_model(x, t=idx)  # NNX529\n        ret"),
+            _DENOISER.replace(_FULL, "net(x, jnp.full((len(x),), i))  # NNX529"),
+            _DENOISER.replace("for i, t in enumerate(times):", "for i in range(4):\n        t = times[i]").replace(
+                _FULL, "net(x, jnp.ones(len(x)) * i)  # NNX529"
+            ),
+        ),
+        clean=(
+            _SAMPLER,
+            _DENOISER,
+            # every time, so that the place is the time
+            _SAMPLER.replace("jnp.arange(0, T, T // STEPS)", "jnp.arange(T)").replace(*_PLACE),
+            # a model that looks the time up itself
+            _SAMPLER.replace("sqrt(1.0 - alpha_bar[t])", "sqrt(1.0 - alpha_bar[timesteps[t]])").replace(*_PLACE),
+            # one that is trained with places
+            _DENOISER.replace("0, 1000)\n", "0, 4)\n")
+            .replace("alphas_cumprod[t][:", "alphas_cumprod[jnp.arange(0, 1000, 250)[::-1][t]][:")
+            .replace(_FULL, "net(x, jnp.full((len(x),), i))"),
+            # the place beside the time, and one that is no time
+            _SAMPLER.replace("def eps_model(x, t):", "def eps_model(x, t, number):").replace(
+                "eps_model(x, t)\n        ret", "eps_model(x, t, idx)\n        ret"
+            ),
+            _DENOISER.replace("x = (x - jnp", "log(x, i)\n        x = (x - jnp").replace(
+                "net = Den", 'def log(x, t):\n    jax.debug.print("{} {}", t, x.mean())\nnet = Den'
+            ),
+        ),
+    ),
+    "NNX530": Cases(
+        bad=(
+            _ACTOR.replace(_ACTS, "    action = jnp.clip(drawn, -1.0, 1.0)\n    return action, logp  # NNX530\n"),
+            _ACTOR.replace(
+                _ACTS, "    bounded = jnp.clip(drawn, min=-1.0, max=1.0)\n    return bounded, logp, mean  # NNX530\n"
+            ),
+            _POLICY.replace('"action": raw,', '"action": action,').replace("reward})", "reward})  # NNX530"),
+            _POLICY.replace(
+                'found.append({"obs": obs, "action": raw, "log_prob": old, "reward": reward})',
+                "found.append(dict(obs=obs, action=action, log_prob=old, reward=reward))  # NNX530",
+            ),
+        ),
+        clean=(
+            _ACTOR,
+            _POLICY,
+            # both are handed out, and what is kept is chosen elsewhere
+            _ACTOR.replace(_ACTS, "    action = jnp.clip(drawn, -1.0, 1.0)\n    return drawn, logp, action\n"),
+            # the probability is of the clipped one
+            _ACTOR.replace("    logp = log_prob(mean, std, drawn)\n", "").replace(
+                _ACTS,
+                "    action = jnp.clip(drawn, -1.0, 1.0)\n    logp = log_prob(mean, std, action)\n"
+                "    return action, logp\n",
+            ),
+            _ACTOR.replace("drawn = mean + std", "drawn = jnp.clip(mean, -2.0, 2.0) + std"),
+            # bounds that keep a logarithm finite
+            _ACTOR.replace(_ACTS, "    action = jnp.clip(drawn, -1.0 + 1e-6, 1.0 - 1e-6)\n    return action, logp\n"),
+            # no ratio of probabilities is taken
+            _ACTOR.replace(_ACTS, "    action = jnp.clip(drawn, -1.0, 1.0)\n    return action, logp\n").replace(
+                'jnp.exp(logp - batch["logp"])', 'logp - batch["logp"]'
+            ),
         ),
     ),
     "NNX941": Cases(

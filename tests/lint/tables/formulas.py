@@ -336,6 +336,51 @@ def loss(logits, lengths, labels, other):
             """\
 mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
 P = jax.sharding.PartitionSpec
+def sample(k, n):
+    return jax.random.uniform(k, (n, 2))  # NNX783
+@partial(jax.shard_map, mesh=mesh, in_specs=P(), out_specs=P())
+def share(k):
+    points = sample(k, 100)
+    hits = jnp.mean(jnp.sum(points**2, axis=1) < 1)
+    return jax.lax.pmean(hits, "d")
+print(share(key))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+def fitness(theta):
+    return -jnp.sum((theta - 1.0) ** 2)
+def gradient(k, theta):
+    noise = jax.random.normal(k, (64, 3))  # NNX783
+    scores = jax.vmap(fitness)(theta + 0.1 * noise)
+    grad = jnp.mean(scores[:, None] * noise, axis=0) / 0.1
+    return jax.lax.pmean(grad, "d"), noise
+run = jax.jit(jax.shard_map(gradient, mesh=mesh, in_specs=(P(), P()), out_specs=(P(), P("d"))))
+print(run(key, x))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P()), out_specs=P("d"))
+def chains(k, start):
+    def step(state, k):
+        state = state + jax.random.normal(k, state.shape)  # NNX783
+        return state, state
+    _, states = jax.lax.scan(step, start, jax.random.split(k, 5))
+    return states
+print(chains(key, x))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(),), out_specs=P("d"))
+def many(k):
+    return jax.vmap(lambda one: jax.random.normal(one, (3,)))(jax.random.split(k, 8))  # NNX783
+print(many(key))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
 def walk(key, v):
     def body(v, k):
         return v + jax.random.normal(k, v.shape), None  # NNX783
@@ -423,6 +468,72 @@ Augment().run(key, {"image": jnp.ones((1, 4, 3))})
 """,
         ),
         clean=(
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+def own(k):
+    return jax.random.fold_in(k, jax.lax.axis_index("d"))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(),), out_specs=P("d"))
+def many(k):
+    return jax.random.normal(own(k), (3,))
+print(many(key))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(),), out_specs=P())
+def same(k):
+    return jax.random.normal(k, (3,))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P()), out_specs=(P(), P("d")))
+def both(k, v):
+    return jax.random.normal(k, (3,)), v * 2
+first, second = jax.random.split(key)
+print(same(first), both(second, x))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(),), out_specs=P("d"))
+def weights(k):
+    w = jax.random.normal(k, (3,))
+    return w[None]
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(),), out_specs=P("d"))
+def init_params(k):
+    return jax.random.normal(k, (3,))
+first, second = jax.random.split(key)
+print(weights(first), init_params(second))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("d")), out_specs=P())
+def projected(k, v):
+    return jax.lax.pmean(jnp.mean(v @ jax.random.normal(k, (2, 3))), "d")
+print(projected(key, jnp.ones((8, 2))))
+""",
+            """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+P = jax.sharding.PartitionSpec
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(),), out_specs=P("d"))
+def part(k):
+    drawn = jax.random.normal(k, (8, 3))
+    return jax.lax.dynamic_slice_in_dim(drawn, jax.lax.axis_index("d") * 2, 2)
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(),), out_specs=P("d"))
+def scattered(k):
+    return jax.lax.psum_scatter(jax.random.normal(k, (8, 3)), "d", tiled=True)
+first, second = jax.random.split(key)
+print(part(first), scattered(second))
+""",
+            """\
+def cast(rays, rng=None, jitter=0):
+    if jitter > 0:
+        rng, sub = jax.random.split(rng)
+        rays = rays + jax.random.uniform(sub, rays.shape)
+    return rays
+def render(scale, rays):
+    return scale * cast(rays)
+jax.pmap(render, axis_name="batch", in_axes=(None, 0))(2.0, jnp.ones((1, 4)))
+""",
             """\
 mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
 P = jax.sharding.PartitionSpec

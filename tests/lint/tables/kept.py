@@ -327,6 +327,77 @@ print(jax.jit(lambda s: s)(Stats(x, "other")))
     "NNX776": Cases(
         bad=(
             """\
+class Loader:
+    def __init__(self, rows):
+        self.rows = rows
+        self.host = np.empty((256, 8192), np.float32)
+    def __iter__(self):
+        for row in self.rows:
+            self.host[:] = row
+            yield jax.device_put(self.host)  # NNX776
+def prefetch(iterator, size=3):
+    queue = []
+    for item in iterator:
+        queue.append(item)
+        if len(queue) == size:
+            yield queue.pop(0)
+    yield from queue
+print([float(one.mean()) for one in prefetch(Loader(range(4)))])
+""",
+            """\
+class Loader:
+    def __init__(self, rows):
+        self.rows = rows
+        self.host = np.empty((256, 8192), np.float32)
+    def __iter__(self):
+        for row in self.rows:
+            self.host[:] = row
+            batch = jax.device_put(self.host)  # NNX776
+            yield batch
+loader = Loader(range(4))
+kept = []
+for batch in loader:
+    kept.append(batch)
+""",
+            """\
+class Loader:
+    def __init__(self, count):
+        self.left = count
+        self.host = np.empty((256, 8192), np.float32)
+    def __iter__(self):
+        return self
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        self.host[:] = self.left
+        return jax.device_put(self.host)  # NNX776
+print([float(one.mean()) for one in list(Loader(3))])
+""",
+            """\
+class Loader:
+    def __init__(self, rows):
+        self.rows = rows
+        self.host = {"x": np.empty((256, 8192), np.float32), "y": np.zeros(256, np.int32)}
+    def __iter__(self):
+        for row in self.rows:
+            self.host["x"][:] = row
+            np.copyto(self.host["y"], row)
+            on_device = jax.device_put(self.host["x"])  # NNX776
+            yield {"x": on_device, "y": jnp.asarray(self.host["y"])}  # NNX776
+print([float(one["x"].mean()) for one in list(Loader(range(3)))])
+""",
+            """\
+def batches(rows):
+    host = {"x": np.zeros((32, 8), np.float32)}
+    kept = []
+    for row in rows:
+        host["x"][:] = row
+        kept.append({"x": jnp.asarray(host["x"])})  # NNX776
+    return kept
+batches(range(3))
+""",
+            """\
 def stream(rows):
     work = np.empty(40000, np.float32)
     for row in rows:
@@ -423,6 +494,83 @@ kept(3)
 """,
         ),
         clean=(
+            """\
+class Loader:
+    def __init__(self, rows):
+        self.rows = rows
+        self.host = np.empty((256, 8192), np.float32)
+    def __iter__(self):
+        for row in self.rows:
+            self.host[:] = row
+            yield jax.device_put(self.host.copy())
+print([float(one.mean()) for one in list(Loader(range(3)))])
+""",
+            """\
+class Loader:
+    def __init__(self, rows):
+        self.rows = rows
+        self.host = np.empty((256, 8192), np.float32)
+    def __iter__(self):
+        for row in self.rows:
+            self.host = np.empty((256, 8192), np.float32)
+            self.host[:] = row
+            yield jax.device_put(self.host)
+print([float(one.mean()) for one in list(Loader(range(3)))])
+""",
+            """\
+class Loader:
+    def __init__(self, rows):
+        self.rows = rows
+        self.host = np.empty((256, 8192), np.float32)
+    def __iter__(self):
+        for row in self.rows:
+            self.host[:] = row
+            yield jax.device_put(self.host)
+total = 0.0
+for batch in Loader(range(3)):
+    total += float(batch.mean())
+means = [float(batch.mean()) for batch in Loader(range(3))]
+""",
+            """\
+class Loader:
+    def __init__(self, count):
+        self.left = count
+    def __iter__(self):
+        return self
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        host = np.empty((256, 8192), np.float32)
+        host[:] = self.left
+        return jax.device_put(host)
+print([float(one.mean()) for one in list(Loader(3))])
+""",
+            """\
+class Loader:
+    def __init__(self, rows):
+        self.rows = rows
+        self.host = {"x": np.empty((256, 8192), np.float32)}
+    def renew(self):
+        self.host["x"] = np.empty((256, 8192), np.float32)
+    def __iter__(self):
+        for row in self.rows:
+            self.renew()
+            self.host["x"][:] = row
+            yield {"x": jax.device_put(self.host["x"])}
+print([float(one["x"].mean()) for one in list(Loader(range(3)))])
+""",
+            """\
+def batches(rows):
+    kept = []
+    host = {"x": np.zeros((32, 8), np.float32)}
+    for row in rows:
+        host["x"] = np.zeros((32, 8), np.float32)
+        host["x"][:] = row
+        kept.append({"x": jnp.asarray(host["x"]), "y": jnp.array(host["x"])})
+    return kept
+batches(range(3))
+""",
             """\
 def stream(rows):
     work = np.empty(40000, np.float32)

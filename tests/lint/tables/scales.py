@@ -1322,6 +1322,47 @@ print(counted(jnp.ones(4)))
     "NNX978": Cases(
         bad=(
             """\
+@jax.jit
+def bucket(ids):
+    return ids % 1000
+stamps = np.int64(1_700_000_000_000) + np.arange(6, dtype=np.int64)
+ids = (stamps << np.int64(22)) | np.int64(5)
+print(bucket(ids))  # NNX978
+print(bucket(ids=stamps))  # NNX978
+""",
+            """\
+class Table:
+    @partial(jax.jit, static_argnums=0)
+    def rows(self, users):
+        return users % 7
+users = np.array([5_000_000_000, 7], dtype=np.int64)
+print(Table().rows(users))  # NNX978
+print(jax.vmap(lambda u: u % 10)(users))  # NNX978
+""",
+            """\
+def weights(places):
+    return 1.0 / 256 ** jnp.arange(1, places + 1)  # NNX978
+@jax.jit
+def decode(digits):
+    return jnp.sum(digits * weights(digits.shape[-1]), axis=-1)
+PLACES = 5
+digits = np.random.default_rng(0).integers(0, 256, size=(4, PLACES))
+print(decode(jnp.asarray(digits)))
+""",
+            """\
+@jax.jit
+def scaled(v):
+    n = v.shape[1]
+    return v / 16 ** jnp.arange(n)  # NNX978
+print(scaled(jnp.ones((4, 12))))
+""",
+            """\
+@jax.jit
+def number(digits):
+    return digits @ 10 ** jnp.arange(digits.shape[-1])  # NNX978
+print(number(jnp.zeros((2, 12), jnp.int32)))
+""",
+            """\
 ids = (np.int64(1_700_000_000) << 22) + np.arange(200, dtype=np.int64) * 3
 table = jnp.asarray(ids)  # NNX978
 chosen = np.random.default_rng(0).choice(ids, size=9)
@@ -1381,6 +1422,51 @@ print([factorial(3), factorial(13)])
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def bucket(ids):
+    return ids % 1000
+ids = np.array([5_000_000_000, 7], dtype=np.int64)
+print(bucket(ids % 1000), bucket((ids % 97).astype(np.int32)), bucket(ids.astype(np.float32)), bucket(ids - ids[0]))
+print(bucket(np.unique(ids, return_inverse=True)[1]), bucket(np.searchsorted(ids, ids)))
+""",
+            """\
+@jax.jit
+def bucket(ids):
+    return ids % 1000
+if jax.config.jax_enable_x64:
+    print(bucket(np.array([5_000_000_000, 7], dtype=np.int64)))
+""",
+            """\
+@partial(jax.jit, static_argnames="most")
+def below(v, most):
+    return v * (most > 7)
+def on_host(ids):
+    return ids % 1000
+@jax.jit
+def noise(seed):
+    return jax.random.normal(jax.random.key(seed), (3,))
+print(below(x, most=5_000_000_000), on_host(np.array([5_000_000_000, 7])), noise(np.int64(5_000_000_000)))
+""",
+            """\
+@jax.jit
+def scaled(v):
+    return v / 16.0 ** jnp.arange(v.shape[-1]), v / 2 ** jnp.arange(v.shape[-1])
+print(scaled(jnp.ones((4, 12))))
+""",
+            """\
+def row(v):
+    return v / 16 ** jnp.arange(v.shape[0])
+print(jax.vmap(row)(jnp.ones((40, 5))))
+""",
+            """\
+def weights(places):
+    return 1.0 / 256 ** jnp.arange(1, places + 1)
+@jax.jit
+def decode(digits):
+    return jnp.sum(digits * weights(digits.shape[-1]), axis=-1)
+print(decode(jnp.ones((9, 3))), decode(jnp.asarray(np.random.default_rng(0).integers(0, 256, size=(9, 3)))))
+""",
             """\
 ids = (np.int64(1_700_000_000) << 22) + np.arange(200, dtype=np.int64) * 3
 known, compact = np.unique(ids, return_inverse=True)

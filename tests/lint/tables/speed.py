@@ -195,6 +195,37 @@ build(jnp.ones(3))
     "NNX903": Cases(
         bad=(
             """\
+def simulate(v, beta, dt=0.1, steps=20):
+    @partial(jax.jit, static_argnums=2)  # NNX903
+    def run(v, beta, steps):
+        return jax.lax.fori_loop(0, steps, lambda i, v: v + beta * v * dt, v)
+    return run(v, beta, steps)
+for beta in jnp.linspace(0.2, 2.0, 15):
+    y = simulate(x, beta)
+""",
+            """\
+def decay(v, rate, steps=5):
+    shrink = 1 - rate
+    @jax.jit  # NNX903
+    def run(v):
+        return jax.lax.fori_loop(0, steps, lambda i, v: v * shrink, v)
+    out = run(v)
+    return out
+for batch in batches:
+    y = decay(batch, 0.3)
+""",
+            """\
+class Model:
+    def run(self, v, dt):
+        @jax.jit  # NNX903
+        def go(v):
+            return v * dt
+        return go(v)
+model = Model()
+for i in range(50):
+    y = model.run(x + i, dt=0.1)
+""",
+            """\
 class Solver:
     @classmethod
     def half(cls, v):
@@ -259,6 +290,80 @@ for batch in batches:
 """,
         ),
         clean=(
+            """\
+class Model:
+    def __init__(self, scale):
+        self.scale = scale
+    def run(self, v, dt):
+        @jax.jit
+        def go(v):
+            return v * dt * self.scale
+        return go(v)
+model = Model(1.0)
+for i in range(30):
+    model.scale = i
+    y = model.run(x, 0.1)
+for model in [Model(i) for i in range(30)]:
+    y = model.run(x, 0.1)
+""",
+            """\
+def powers(v, n):
+    @jax.jit
+    def run(v):
+        return v.sum() ** n
+    return run(v)
+for n in range(20):
+    y = powers(x, n)
+""",
+            """\
+@jax.jit
+def outer(v, dt):
+    @jax.jit
+    def run(v):
+        return v * dt
+    return run(v)
+@functools.lru_cache
+def kept(n, dt):
+    @jax.jit
+    def run(v):
+        return v * dt * n
+    return run(jnp.ones(3))
+for i in range(50):
+    y = outer(x, 0.1), kept(i, 0.1)
+""",
+            """\
+def sized(v, n, dt):
+    size = v.shape[0] * n
+    @jax.jit
+    def run(v):
+        return jnp.resize(v, size) * dt
+    return run(v)
+for i in range(20):
+    y = sized(jnp.ones(i + 1), 2, 0.1)
+""",
+            """\
+def scaled(v, config):
+    @jax.jit
+    def run(v):
+        return v * config["dt"]
+    return run(v)
+rng = np.random.default_rng(0)
+config = {}
+for i in range(20):
+    config["dt"] = i
+    y = scaled(x, config), scaled(x, {"dt": rng.uniform()})
+""",
+            """\
+def trained(v, rate, epochs):
+    @jax.jit
+    def step(v):
+        return v - rate * v
+    for _ in range(epochs):
+        v = step(v)
+    return v
+for i in range(20):
+    y = trained(x + i, 0.1, 10)
+""",
             """\
 def compiled(function):
     return jax.jit(function)
