@@ -90,14 +90,16 @@ def _seen(finding: Finding) -> tuple[object, ...]:
     return finding.path, finding.code, finding.start, finding.message, finding.fix.safety if finding.fix else None
 
 
-@pytest.mark.parametrize("start", range(0, len(BEFORE), AT_A_TIME))
+@pytest.mark.parametrize("start", range(len(BEFORE) // AT_A_TIME + 1))
 @pytest.mark.parametrize("target", ["0.11", "0.12"])
 def test_drafts_say_the_same(start: int, target: str) -> None:
     """Without LibCST the same is found and called fixable, and what is no draft is the same text."""
-    texts = {f"{name}.py": text for name, text in islice(BEFORE.items(), start, start + AT_A_TIME)}
+    # of all families, for those about 0.12 alone find nothing for 0.11
+    mixed = islice(BEFORE.items(), start, None, len(BEFORE) // AT_A_TIME + 1)
+    texts = {f"{name}.py": text for name, text in mixed}
     chosen = Options(targets=(target,), select=("NNX",), lint=True)
     made, drafted = (analyse(sources(texts), replace(chosen, fixes=fixes)).findings for fixes in (True, False))
-    assert len({finding.path for finding in made}) > 0.3 * len(texts)
+    assert len({finding.path for finding in made}) > 0.8 * len(texts)
     assert [_seen(f) for f in made] == [_seen(f) for f in drafted]
     for one, other in zip(made, drafted, strict=True):
         if one.fix and other.fix and not any(edit.draft for _, edit in other.fix.edits):
