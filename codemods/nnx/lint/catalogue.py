@@ -471,13 +471,7 @@ RULES: tuple[Rule, ...] = tuple(
         outer_term, gradient_of_last, drawn_order, turned_twice, unpacked_trees, converted_children,
         padded_rows, pooled_padding, class_past_end, lowest_first, earlier_first, layer_for_array, named_arguments,
         mixed_keys, zero_cotangent, never_raised, unread_error, unread_parameters, neutral_start, not_numpy,
-        training_iterate,
-        typeless_arrays,
-        block_offsets,
-        process_order,
-        other_thread,
-        forked_draws,
-        remat_of_all,
+        training_iterate, typeless_arrays, block_offsets, process_order, other_thread, forked_draws, remat_of_all,
         resumed_keys,
     )
 ) + LINEN_RULES  # fmt: skip

@@ -235,7 +235,7 @@ def _rows(text: str) -> tuple[str, str]:
     )
 
 
-def _taken_rows(context: Context, scope: Scope, chances: ast.expr, labels: ast.expr, whole: bool = False) -> str:
+def _taken_rows(context: Context, scope: Scope, chances: ast.expr, labels: ast.expr) -> str:
     """Return the labels that pick rows of log-probabilities, of which there is one for each label; nothing if others.
 
     Args:
@@ -243,7 +243,6 @@ def _taken_rows(context: Context, scope: Scope, chances: ast.expr, labels: ast.e
         scope: the body.
         chances: what is indexed.
         labels: the index.
-        whole: whether the index is one into all elements, as that of ``jnp.take`` without an axis.
     """
     labels = _uncast(labels)
     function = scope.function
@@ -270,7 +269,7 @@ def _taken(context: Context, scope: Scope, node: ast.Call) -> Iterator[Finding]:
     labels, along = node.args[1], argument(node, 2, "axis")
     axis = constant(along)
     if along is None or axis == 0:
-        text = _taken_rows(context, scope, node.args[0], labels, whole=along is None)
+        text = _taken_rows(context, scope, node.args[0], labels)
         if text:
             yield finding(RULE.code, scope, node, *_rows(text))
         return

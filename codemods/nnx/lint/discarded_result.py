@@ -418,9 +418,9 @@ def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Findin
         )
 
 
-_NEW_PARAMETERS = TREE_MAPS | {"optax.apply_updates", "optax.incremental_update", "optax.periodic_update"}
 _OF_OPTAX = frozenset({"optax.apply_updates", "optax.incremental_update", "optax.periodic_update"})
-_NEW_TREES = frozenset(last(name) for name in TREE_MAPS | _OF_OPTAX)
+_NEW_PARAMETERS = TREE_MAPS | _OF_OPTAX
+_NEW_TREES = frozenset(last(name) for name in _NEW_PARAMETERS)
 
 
 RULE = lint_rule(

@@ -85,9 +85,7 @@ def _processes(context: Context) -> Iterator[tuple[CallEvent, ast.expr, Scope]]:
         target = argument(event.node, 1, "target")
         if target is not None and event.loops and not event.value.starred:
             made = context.flow.here(event.value, event.scope)
-            if _of_multiprocessing(
-                context, made, frozenset({"multiprocessing.Process", "multiprocessing.context.Process"})
-            ):
+            if _of_multiprocessing(context, made, _PROCESSES):
                 yield event, target, event.scope
 
 

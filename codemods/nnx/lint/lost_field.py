@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
+from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import assignments, constant, own_nodes
+from codemods.nnx.lint.syntax import argument, assignments, constant, own_nodes
 from codemods.nnx.values import Call, Class, Const, Param, Star, Value
 
 #: What takes all attributes at once.
@@ -123,7 +123,7 @@ def _set_otherwise(context: Context, cls: ClassFacts, place: int, param: str, de
         callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
         if not isinstance(callee, Class) or callee.facts is not cls or event.value.starred or in_test(event.scope):
             continue
-        given = _given(event, place, param)
+        given = argument(event.node, place, param)
         if given is None or ast.dump(given) == ast.dump(default):
             continue
         value = event.scope.module.values.get(given)
@@ -131,12 +131,6 @@ def _set_otherwise(context: Context, cls: ClassFacts, place: int, param: str, de
         if isinstance(known, Const) and known.value != constant(default):
             return True
     return False
-
-
-def _given(event: CallEvent, place: int, param: str) -> ast.expr | None:
-    """Return what a call gives for a parameter."""
-    named = next((one.value for one in event.node.keywords if one.arg == param), None)
-    return event.node.args[place] if named is None and place < len(event.node.args) else named
 
 
 def _used(context: Context, cls: ClassFacts, attribute: str) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, formula_of, in_test, written
 from codemods.nnx.lint.syntax import constant, names_in
@@ -70,8 +70,8 @@ def _given(context: Context, node: ast.expr, scope: Scope) -> set[str]:
     found: set[str] = set()
     for callee, _ in context.flow.calls.invoked(here):
         function = callee.function
-        result = formula_of(context, function) or _result(context, function)
-        sides = _sides(written(context, result, function.scope)) if result is not None else None
+        result = formula_of(context, function)
+        sides = _sides(result) if result is not None else None
         mask = _mask(context, sides[0], function.scope) if sides is not None else None
         read = _read(context, mask, function.scope) if mask is not None else set()
         names = list(function.params)[int(callee.receiver is not None) :]
@@ -81,12 +81,6 @@ def _given(context: Context, node: ast.expr, scope: Scope) -> set[str]:
             one.id for name, one in zip(names, made.args, strict=False) if name in read and isinstance(one, ast.Name)
         }
     return found
-
-
-def _result(context: Context, function: FunctionFacts) -> ast.expr | None:
-    """Return the one expression that a function returns."""
-    given = [one.value for one in context.bodies.nodes(function.scope) if isinstance(one, ast.Return)]
-    return given[0] if len(given) == 1 else None
 
 
 def _sides(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:

@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import each, in_test, received, written
-from codemods.nnx.lint.syntax import argument, constant, names_in
+from codemods.nnx.lint.syntax import argument, constant, inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Item, Unknown, Value
@@ -74,7 +74,11 @@ def _of_place(context: Context, scope: Scope, given_place: _Place, told: set[ast
     if not _reads_levels(context, scope, time):
         return
     for event in context.bodies.calls.get(scope, ()):
-        if event.node in told or event.value.starred or (loop is not None and not _within(event.node, loop)):
+        if (
+            event.node in told
+            or event.value.starred
+            or (loop is not None and not any(inside(event.node, one) for one in loop.body))
+        ):
             continue
         given = _given(context, scope, event.node, place)
         if given is None or len(event.node.args) + len(event.node.keywords) < 2:
@@ -96,10 +100,6 @@ def _of_place(context: Context, scope: Scope, given_place: _Place, told: set[ast
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(one.value for one in call.keywords)]
-
-
-def _within(node: ast.AST, loop: ast.For) -> bool:
-    return any(node is inner for one in loop.body for inner in ast.walk(one))
 
 
 def _holds(context: Context, scope: Scope, node: ast.expr, time: str) -> bool:

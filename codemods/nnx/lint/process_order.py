@@ -156,9 +156,7 @@ class _Seeds:
         if not isinstance(made, ast.Call) or depth > _DEPTH or last_word(made.func) not in _MAKING:
             return None
         if not made.args and not made.keywords:
-            return (
-                False if self._name(made, scope) in {"numpy.random.default_rng", "numpy.random.RandomState"} else None
-            )
+            return False if self._name(made, scope) in _UNSEEDED else None
         for one in (*made.args, *(k.value for k in made.keywords)):
             parts = [*ast.walk(one)]
             parts += [n for name in names_in(one) for n in ast.walk(self._named(one, name, scope))]

@@ -76,7 +76,6 @@ def _told(context: Context) -> Iterator[Finding]:
 
 
 _Wrong = tuple[ClassFacts, Scope, ast.AST, str, str]
-_REGISTER = "jax.tree_util.register_dataclass"
 _CHILD = "let it be one of the children, or keep a tuple of numbers in it"
 _FIELD = "let it be an ordinary field, or keep a tuple of numbers in it"
 
@@ -106,7 +105,7 @@ def _fields(context: Context) -> Iterator[_Wrong]:
     for event, name in foreign(context, "register_dataclass", "partial"):
         if name == "functools.partial" and keyword(event.node, "meta_fields") is None:
             continue
-        of = registered_class(context, event, name, _REGISTER)
+        of = registered_class(context, event, name)
         fields = argument(event.node, 2, "meta_fields")
         if of is None or {"__eq__", "__hash__"} & set(of.methods):
             continue

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.lint.field_options import static
+from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.values import Class, Ref
@@ -36,27 +37,29 @@ def _registered(context: Context) -> Iterator[tuple[ClassFacts, str]]:
         given = argument(event.node, 2, "meta_fields")
         if not isinstance(given, ast.List | ast.Tuple):
             continue
-        cls = registered_class(context, event, name, _REGISTER)
+        cls = registered_class(context, event, name)
         words = [constant(one) for one in given.elts]
         if cls is not None:
             yield from ((cls, word) for word in words if isinstance(word, str))
 
 
-def registered_class(context: Context, event: CallEvent, name: str, register: str) -> ClassFacts | None:
-    """Return the class that a call registers, or a decorator ``@partial(register, ...)``; None for other calls.
+def registered_class(context: Context, event: CallEvent, name: str) -> ClassFacts | None:
+    """Return the class that a call of ``register_dataclass`` registers, or ``@partial(register_dataclass, ...)``.
 
     Args:
         context: the analysis.
         event: the call.
         name: the full name of what it calls.
-        register: the full name of what registers.
+
+    Returns:
+        None for other calls.
     """
-    if not event.value.args or event.value.starred or name not in {register, "functools.partial"}:
+    if not event.value.args or event.value.starred or name not in {_REGISTER, "functools.partial"}:
         return None
     first = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
-    if name == register:
+    if name == _REGISTER:
         return first.facts if isinstance(first, Class) else None
-    if len(event.value.args) != 1 or not isinstance(first, Ref) or first.name != register:
+    if len(event.value.args) != 1 or not isinstance(first, Ref) or first.name != _REGISTER:
         return None
     every = (cls for cls in context.project.classes() if cls.scope.module is event.scope.module)
     return next((cls for cls in every if event.node in cls.node.decorator_list), None)
@@ -99,22 +102,10 @@ def flattened(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.e
         returned = [node.value for node in context.bodies.nodes(function.scope) if isinstance(node, ast.Return)]
     for value in returned:
         if isinstance(value, ast.Tuple) and len(value.elts) == 2:
-            yield bound_once(context, function, value.elts[0]), bound_once(context, function, value.elts[1])
+            children, structure = (_held(context, function, one) for one in value.elts)
+            yield children, structure
 
 
-def bound_once(context: Context, function: FunctionFacts, node: ast.expr) -> ast.expr:
-    """Return the expression that a variable of a function stands for, if it is bound once; others themselves.
-
-    Args:
-        context: the analysis.
-        function: the function.
-        node: the expression.
-    """
-    if not isinstance(node, ast.Name):
-        return node
-    bound = [
-        one.value
-        for one in context.bodies.nodes(function.scope)
-        if isinstance(one, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in one.targets)
-    ]
-    return bound[0] if len(bound) == 1 else node
+def _held(context: Context, function: FunctionFacts, node: ast.expr) -> ast.expr:
+    made = bound_once(context, function.scope, node) if isinstance(node, ast.Name) else None
+    return made if made is not None else node

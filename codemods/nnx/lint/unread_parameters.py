@@ -16,7 +16,7 @@ from codemods.nnx.lint.grad_arguments import calls_of_gradient
 from codemods.nnx.lint.ignored_model import dead_values, ignored_models, loads_of
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, kinds_of, received, shown, taken, target_of
-from codemods.nnx.lint.syntax import argument, constant, keyword, one_of, several
+from codemods.nnx.lint.syntax import argument, constant, keyword, names_in, one_of, several
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import applied_word, elements, last_word
 from codemods.nnx.patterns import pattern
@@ -224,7 +224,7 @@ def _handed_back(context: Context, scope: Scope, name: str) -> bool:
 def _uses(node: ast.AST, name: str) -> bool:
     """Say whether a call makes an update of the gradients that a variable holds, or a difference takes them away."""
     if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Sub):
-        return _holds(node.right if isinstance(node, ast.BinOp) else node.value, name)
+        return name in names_in(node.right if isinstance(node, ast.BinOp) else node.value)
     if not isinstance(node, ast.Call):
         return False
     word = last_word(node.func)
@@ -232,10 +232,6 @@ def _uses(node: ast.AST, name: str) -> bool:
     if word in _MAPS:
         return len(node.args) > 2 and any(isinstance(one, ast.Name) and one.id == name for one in node.args[1:])
     return bool(_UPDATES.search(word)) and any(isinstance(one, ast.Name) and one.id == name for one in given)
-
-
-def _holds(node: ast.expr, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
 
 
 def _given(tree: ast.AST, node: ast.Call) -> bool:

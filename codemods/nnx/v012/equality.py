@@ -224,10 +224,10 @@ def _compared(variables: Variables, compared: Compared, module: ModuleFacts, nod
 
 def _is_in(compared: Compared, module: ModuleFacts, left: ast.expr, right: ast.expr) -> bool:
     """Say whether a Variable, or something unknown, is looked for in a list of Variables."""
-    if not isinstance(left, ast.Name | ast.Attribute) or not isinstance(right, ast.Name | ast.Attribute | _DISPLAYS):
-        return compared.is_variable(module, left)
     if compared.is_variable(module, left):
         return True
+    if not isinstance(left, ast.Name | ast.Attribute) or not isinstance(right, ast.Name | ast.Attribute | _DISPLAYS):
+        return False
     return compared.lists_variables(module, right) and compared.untold(module, left)
 
 
