@@ -56,7 +56,7 @@ def staged(root: Path, folder: Path) -> dict[str, str]:
     places = {}
     for package, place in PACKAGES.items():
         for path in sorted((root / package).rglob("*")):
-            if path.suffix == ".py" or path.name == "py.typed":
+            if path.suffix == ".py" or path.name in {"py.typed", "public_names.txt"}:
                 target = folder / place / path.relative_to(root / package)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(renamed(path.read_bytes()) if path.suffix == ".py" else path.read_bytes())

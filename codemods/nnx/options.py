@@ -70,9 +70,22 @@ class Options:
             path: the file, as the analysis names it.
             release: three numbers, such as ``0.4.26``.
         """
-        bounds = dict(self.jax)
-        bound = next((bounds[place] for place in _places(path) if place in bounds), "")
+        bound = self._bound(path)
         return bool(bound) and _numbers(bound) < _numbers(release)
+
+    def newer_jax(self, path: str, release: str) -> bool:
+        """Say whether what pins a file allows a JAX that is newer than a release, and says up to which.
+
+        Args:
+            path: the file, as the analysis names it.
+            release: three numbers, such as ``0.10.2``.
+        """
+        bound = self._bound(path)
+        return bool(bound) and _numbers(bound) > _numbers(release)
+
+    def _bound(self, path: str) -> str:
+        bounds = dict(self.jax)
+        return next((bounds[place] for place in _places(path) if place in bounds), "")
 
     def among(self, paths: Iterable[str]) -> Options:
         """Return what is asked for of some files alone, without what is known of others.
@@ -87,6 +100,11 @@ class Options:
 def _places(path: str) -> tuple[str, str, str]:
     """Return a file, its folder, and what stands for all others."""
     return path, path.replace("\\", "/").rpartition("/")[0], ""
+
+
+def newer(one: str, other: str) -> bool:
+    """Say whether a release is newer than another one; both are numbers with dots between them."""
+    return _numbers(one) > _numbers(other)
 
 
 def _numbers(release: str) -> tuple[int, ...]:

@@ -229,6 +229,14 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         6,
+        "`nnx.clone` and `nnx.merge` share the lists and dicts of plain values that an object holds with its copy",
+        "0.12.0",
+        "Whether the list of one of them is changed while the other one is used shows at run time.",
+        "Give the copy its own, `copied.history = list(copied.history)`, or copy with `copy.deepcopy`.",
+        r"\b(clone|merge)\(",
+    ),
+    Change(
+        6,
         "an attribute that held a number or a string cannot be given a Variable, or data of any kind",
         "0.12.0",
         "NNX602 finds the assignments to objects that it can follow; what others are is known at run time only.",

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from nnxmigrate.doctor.pins import Pin, PinError, PinSet, pin, ranged, specifier
@@ -110,7 +110,7 @@ def setup_cfg(path: Path) -> Iterator[PinSet]:
 
 
 def setup_py(path: Path) -> Iterator[PinSet]:
-    """Yield the requirements that stand as literal text in lists of a setup.py.
+    """Yield the requirements that stand as text in lists of a setup.py, f-strings of constants among them.
 
     Raises:
         PinError: if the file is no Python or a range in it cannot be understood.
@@ -120,14 +120,38 @@ def setup_py(path: Path) -> Iterator[PinSet]:
     except (SyntaxError, ValueError) as error:
         raise PinError(str(error)) from error
     found: list[Pin] = []
+    known = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.List | ast.Tuple):
-            texts = [item.value for item in node.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+            texts = [text for item in node.elts if (text := _written(item, known)) is not None]
             found += [one for text in texts if (one := pin(text, str(path))) is not None]
         elif isinstance(node, ast.keyword) and node.arg == "python_requires" and isinstance(node.value, ast.Constant):
             text = str(node.value.value)
             found.append(Pin("python", specifier(text), str(path), text, f"python {text}"))
     yield PinSet(str(path), str(path), tuple(found))
+
+
+def _written(node: ast.expr, known: Mapping[str, object]) -> str | None:
+    """Return the text of a constant, or of an f-string of constants that have names; None of anything else."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    parts: list[str] = []
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            parts.append(str(part.value))
+        elif isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in known:
+            parts.append(str(known[part.value.id]))
+        else:
+            return None
+    return "".join(parts)
 
 
 def notebook(path: Path) -> Iterator[PinSet]:

@@ -53,6 +53,14 @@ EXPLICIT = {
         grads = nnx.grad(loss_fn)(m, x)
         o.update(grads)
         """,
+    "a call without arguments, which fails everywhere": """
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        try:
+            o.update()
+        except TypeError:
+            o.update(nnx.grad(loss_fn)(m, x))
+        """,
     "another name of the model": """
         m = net()
         alias = m

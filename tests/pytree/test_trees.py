@@ -34,6 +34,10 @@ KEPT_WHOLE = [
     ("jax.tree_util.tree_map(type, nets)", f"jax.tree_util.tree_map(type, nets, {TEST})"),
     ("jax.tree_map(type, nets)", f"jax.tree.map(type, nets, {TEST})"),
     ("jax.tree.reduce(max, nets)", f"jax.tree.reduce(max, nets, {TEST})"),
+    (
+        "jax.tree.map(lambda a: a * 2 if isinstance(a, jax.Array) else a, nets)",
+        f"jax.tree.map(lambda a: a * 2 if isinstance(a, jax.Array) else a, nets, {TEST})",
+    ),
     ("jax.tree.map(\n    type,\n    nets,\n)", f"jax.tree.map(\n    type,\n    nets,\n    {TEST},\n)"),
 ]
 
@@ -42,6 +46,8 @@ LEFT_ALONE = [
     "jax.tree.map(jnp.shape, nets)",
     "jax.tree.leaves(nnx.state(nets[0]))",
     "jax.tree.map(lambda s: s.ndim, [nnx.state(n) for n in nets])",
+    "jax.tree.map(lambda a: jax.device_put(a) if isinstance(a, jax.Array) else a, nets[0])",
+    "[jax.tree.map(lambda a: a * 2 if isinstance(a, (jax.Array, jnp.ndarray)) else a, m) for m in (nets[0], object())]",
     "jax.tree.leaves([x, x])",
     f"jax.tree.leaves(nets, {TEST})",
     "jax.tree.leaves(nets, is_leaf=lambda x: isinstance(x, nnx.Linear))",

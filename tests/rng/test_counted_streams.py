@@ -41,6 +41,8 @@ OPTIMIZER
 """
 SIGN = "optimizer = nnx.Optimizer(net, optax.sgd(0.1))"
 
+CELL = "class Cell(nnx.Module):\n    def __init__(self, rngs):\n        self.cell = nnx.GRUCell(2, 2, rngs=rngs)\n"
+
 TOLD = {
     "leaves": "print(len(jax.tree.leaves(nnx.state(net))))",
     "sizes": "print(sum(leaf.size for leaf in jax.tree_util.tree_leaves(nnx.state(net))))",
@@ -64,6 +66,13 @@ TOLD = {
     "    if isinstance(part, nnx.Module):\n        pass\n"
     "    elif isinstance(part, nnx.Variable):\n        print(path)",
     "paths of one stream": "one = Net(nnx.Rngs(0))\nprint([p for p, _ in nnx.state(one).flat_state()])",
+    "paths in order": "for path, leaf in sorted(nnx.state(net).flat_state(), key=lambda pair: str(pair[0])):\n"
+    "    print(path)",
+    "a cell": f"{CELL}print(len(jax.tree.leaves(nnx.state(Cell(nnx.Rngs(0))))))",
+    "a cell in an RNN": f"{CELL}class Row(nnx.Module):\n    def __init__(self, rngs):\n"
+    "        self.rnn = nnx.RNN(nnx.LSTMCell(2, 2, rngs=rngs))\n        self.cell = Cell(rngs)\n"
+    "print(len(jax.tree.leaves(nnx.state(Row(nnx.Rngs(params=0))))))",
+    "paths of a cell": f"{CELL}print([path for path, _ in nnx.state(Cell(nnx.Rngs(0))).flat_state()])",
     "a helper": "def count(model):\n    return sum(p.size for p in jax.tree.leaves(nnx.state(model)))\n"
     "print(count(net))",
 }
@@ -85,6 +94,11 @@ SILENT = {
     "    if isinstance(part, nnx.Linear):\n        print(path)",
     "paths of a layer without a stream": "p = Plain(nnx.Rngs(0, dropout=1))\n"
     "print([path for path, _ in nnx.state(p).flat_state()])",
+    "paths of parameters in order": "print([p for p, _ in sorted(nnx.state(net, nnx.Param).flat_state(), key=str)])",
+    "parameters of a cell": f"{CELL}print(len(jax.tree.leaves(nnx.state(Cell(nnx.Rngs(0)), nnx.Param))))",
+    "a cell whose RNN forks one stream": "class Row(nnx.Module):\n    def __init__(self, rngs):\n"
+    "        self.rnn = nnx.RNN(nnx.GRUCell(2, 2, rngs=rngs), rngs=rngs)\n"
+    "print(len(jax.tree.leaves(nnx.state(Row(nnx.Rngs(0))))))",
     "only some leaves": "print(sum(p.ndim == 2 for p in jax.tree.leaves(nnx.state(net)) if p.ndim == 2))",
     "other things": "print(len(jax.tree.leaves([1, 2])), sum(x for x in [1, 2]))",
 }

@@ -168,3 +168,78 @@ def test_what_split_rngs_gives_back_is_as_it_was(maker: str, said: bool) -> None
     layer, _, rest = STACKED.partition("\n\n\nclass Stack")
     text = f"{HEAD}{layer}\n\n\n{maker}\n\nclass Stack{rest}"
     assert [f.code for f in look(text, CHOSEN).findings if f.code == "NNX217"] == ["NNX217"] * said
+
+
+BUILT = f"""\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.d = {DROPOUT}
+        self.a = {LINEAR}
+
+
+class Trainer:
+    def __init__(self, seed=0):
+        self.rngs = nnx.Rngs(seed)
+        self.model = self.build(self.rngs)
+
+    def build(self, rngs):
+        raise NotImplementedError
+
+
+class Own(Trainer):
+    def build(self, rngs):
+        return Net(rngs)
+
+
+own = Own()
+"""
+TABLE = "MODELS = {'net': Net}\n\n\ndef build(name, rngs):\n    return MODELS[name](rngs)\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("", ""), True),
+        (("build(self.rngs)", "build(rngs=self.rngs)"), True),
+        (("build(self.rngs)", "build()"), False),  # which fails
+        (("self.build(self.rngs)", "None"), False),
+        (("Net(rngs)", "Net(nnx.Rngs(params=0, dropout=1))"), False),
+        (("nnx.Rngs(seed)", "nnx.Rngs(seed, dropout=1)"), False),
+        (("class Own(Trainer)", "class Own"), False),
+        (("        raise NotImplementedError", "        return None"), True),
+        (("own = Own()", f"{TABLE}net = build(input(), nnx.Rngs(0))"), True),
+        (
+            ("own = Own()", f"{TABLE}net = build(input(), nnx.Rngs(0))".replace("MODELS[name]", "MODELS.get(name)")),
+            True,
+        ),
+    ],
+)
+def test_made_by_an_overridden_method_or_out_of_a_table(change: tuple[str, str], said: bool) -> None:
+    text = HEAD + BUILT.replace(*change)
+    assert [f.code for f in look(text, CHOSEN).findings] == ["NNX217"] * said
+
+
+FORWARDED = "{}\n\n\ndef build({}):\n    return {}\n\n\nnet = build({})\n"
+
+
+@pytest.mark.parametrize(
+    ("params", "made", "given", "said"),
+    [
+        ("**named", "Net(**named)", "rngs=nnx.Rngs(0)", True),
+        ("n, **named", "[Net(**named) for _ in range(n)]", "2, rngs=nnx.Rngs(0)", True),
+        ("**named", "build_it(**named)", "rngs=nnx.Rngs(0)", True),
+        ("**named", "Net(**named)", "rngs=nnx.Rngs(0, dropout=1)", False),
+        ("rngs, **named", "Net(nnx.Rngs(0, dropout=1), **named)", "rngs=nnx.Rngs(0)", False),
+        ("**named", "Net(named['rngs'].fork())", "rngs=nnx.Rngs(0, dropout=1)", False),
+    ],
+)
+def test_handed_on_by_keywords(params: str, made: str, given: str, said: bool) -> None:
+    net = BUILT.partition("class Trainer")[0] + "def build_it(**more):\n    return Net(**more)"
+    text = HEAD + FORWARDED.format(net, params, made, given)
+    assert [f.code for f in look(text, CHOSEN).findings] == ["NNX217"] * said
+
+
+def test_a_table_of_several_classes_says_nothing() -> None:
+    plain = f"class Plain(nnx.Module):\n    def __init__(self, rngs):\n        self.a = {LINEAR}\n\n\n"
+    text = BUILT.partition("class Trainer")[0] + plain + TABLE.replace("{'net'", "{'plain': Plain, 'net'")
+    assert not look(f"{HEAD}{text}net = build('plain', nnx.Rngs(0))\n", CHOSEN).findings

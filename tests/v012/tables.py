@@ -524,6 +524,8 @@ SILENT: dict[str, list[str]] = {
         "class Own(nnx.Module):\n    def __init__(self):\n        self.layers = [nnx.relu]\n"
         "print(len(Own().layers + [1]), isinstance(Own().layers, list))",
         "print(isinstance(deep, nnx.Module), net.inner.in_features + 1)",
+        "big = nnx.Sequential(nnx.Linear(2, 2, rngs=rngs), nnx.relu)\n"
+        "print(len(list(big.iter_modules())) > 1, len(list(big.iter_modules())) < 2)",
         "deep.number = 2; print(deep.number + 1, isinstance(deep.number, int))",
     ],
     "NNX614": [

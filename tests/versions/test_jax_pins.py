@@ -39,6 +39,13 @@ def fresh() -> None:
             "",
         ),
         ("setup.py", "import setuptools\nsetuptools.setup(install_requires=['jax<=0.3.25', 'flax'])\n", "0.3.25"),
+        (
+            "setup.py",
+            "import setuptools\n_jax = '0.3.25'\n_extra = print()\n"
+            "setuptools.setup(install_requires=[f'jax=={_jax}', f'flax=={_extra}', f'optax'])\n",
+            "0.3.25",
+        ),
+        ("setup.py", "import setuptools\nsetuptools.setup(install_requires=[f'jax=={max(1, 2)}'])\n", ""),
         ("environment.yml", "dependencies:\n  - python=3.9\n  - jax=0.3.15\n", "0.3.15"),
         ("uv.lock", LOCK, "0.4.20"),
     ],

@@ -210,7 +210,7 @@ class Calls:
         if isinstance(value, Choice):
             return [c for o in value.options for c in self.callables(self.flow.with_value(callee, o), depth + 1)]
         if isinstance(value, Attr):
-            return self._method(callee, value)
+            return self._method(callee, value, depth)
         if isinstance(value, Call):
             return self._wrapped(callee, value, depth)
         cls = self.flow.classes.class_of(callee)
@@ -219,7 +219,7 @@ class Calls:
             return [Callee(method, None, callee)] if method is not None else []
         return []
 
-    def _method(self, callee: Bound, value: Attr) -> list[Callee]:
+    def _method(self, callee: Bound, value: Attr, depth: int) -> list[Callee]:
         base = Bound(value.base, callee.frame, callee.stale)
         if isinstance(value.base, Class):
             method = self.flow.classes.method(value.base.facts, value.name)
@@ -235,7 +235,12 @@ class Calls:
             return []
         cls_of = self.flow.classes.class_of(base)
         method = self.flow.classes.method(cls_of, value.name) if cls_of is not None else None
-        return [Callee(method, self.flow.open_frame(method.scope.parent), base)] if method is not None else []
+        if method is None:
+            return []
+        if method.is_property:  # what it gives is called, and not the property
+            read = self.flow.frame(method, None, (), {}, None, base)
+            return [c for one in method.returns for c in self.callables(Bound(one, read, base.stale), depth + 4)]
+        return [Callee(method, self.flow.open_frame(method.scope.parent), base)]
 
     def _super(self, bound: Bound) -> tuple[ClassFacts, Bound] | None:
         """Return the class whose parents ``super()`` means, and the instance."""

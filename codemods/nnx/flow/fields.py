@@ -250,13 +250,14 @@ class Fields:
                 yield self.flow.here(call.value.args[2], call.scope)
 
     def _setters(self) -> dict[object, list[CallEvent]]:
-        """Return every ``setattr`` with a literal name, by that name."""
+        """Return every ``setattr`` with a literal name, by that name, and what a frozen class uses for it."""
         if self._by_setattr is None:
             self._by_setattr = {}
-            for call in self.flow.sites.calls_of("setattr"):
-                named = call.value.args[1] if len(call.value.args) == 3 else None
-                if isinstance(named, Const) and isinstance(named.value, str):
-                    self._by_setattr.setdefault(named.value, []).append(call)
+            for word in ("setattr", "__setattr__"):
+                for call in self.flow.sites.calls_of(word):
+                    named = call.value.args[1] if len(call.value.args) == 3 else None
+                    if isinstance(named, Const) and isinstance(named.value, str):
+                        self._by_setattr.setdefault(named.value, []).append(call)
         return self._by_setattr
 
     def _mock(self, event: AttrEvent) -> bool:

@@ -40,6 +40,7 @@ _WRONG = (
         pattern(r"(^|\W|_)sigmoid|logistic"),
         unlike={"X": _FALLING},
         plain="X",
+        alone=True,
     ),
     Wrong(
         ("log(1 + exp(X))", "log1p(exp(X))", "softplus(X)"),
@@ -48,6 +49,7 @@ _WRONG = (
         (b"igmoid",),
         pattern(r"^log_?sigmoid"),
         plain="X",
+        alone=True,
     ),
     Wrong(
         ("exp(X - max(X))/sum(exp(X))", "exp(X)/sum(exp(X - max(X)))"),
@@ -92,6 +94,7 @@ _WRONG = (
         (b"minimum",),
         pattern(r"^relu"),
         plain="X",
+        alone=True,
     ),
     Wrong(
         (

@@ -27,8 +27,10 @@ def _check(context: Context) -> Iterator[Finding]:
         nodes = list(context.bodies.nodes(function.scope))
         for node in nodes:
             container, values = _put(node)
-            if isinstance(node, ast.Call) and container is not None and not _for_itself(node, container, nodes):
-                continue
+            whole = isinstance(function.node, ast.Lambda) and function.node.body is node
+            if isinstance(node, ast.Call) and container is not None:
+                if not whole and not _for_itself(node, container, nodes):
+                    continue
             if container is None or not outside(context, function, tracing, container, node):
                 continue
             remembers = _remembers(context, node, container, function.scope)

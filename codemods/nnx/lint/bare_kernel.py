@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, written
-from codemods.nnx.lint.syntax import constant, operands
+from codemods.nnx.lint.syntax import constant, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -95,9 +95,30 @@ def _kernel(context: Context, node: ast.expr, scope: Scope) -> bool:
     if len(invoked) != 1 or len(invoked[0][0].function.returns) != 1:
         return False
     function = invoked[0][0].function
-    words = [last_word(n) for n in ast.walk(function.node) if isinstance(n, ast.Name | ast.Attribute)]
-    smooth = words.count("exp") == 1 and not _ADDED & set(words) and not {"sqrt", "abs", "norm"} & set(words)
-    return smooth and not any("jitter" in word or "noise" in word or "nugget" in word for word in words)
+    nodes = list(ast.walk(function.node))
+    words = [last_word(n) for n in nodes if isinstance(n, ast.Name | ast.Attribute)]
+    if _ADDED & set(words) or {"sqrt", "abs", "norm"} & set(words):
+        return False
+    words += [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    if any("jitter" in word or "noise" in word or "nugget" in word for word in words):
+        return False
+    squared = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow) and constant(n.right) == 2 for n in nodes)
+    compared = any(isinstance(n, ast.Compare) for n in nodes)
+    return words.count("exp") == 1 or (squared and not compared and _one_of_points(function))
+
+
+def _one_of_points(function: FunctionFacts) -> bool:
+    """Say whether a function takes one exponential of its first two arguments, and others of numbers alone."""
+    if isinstance(function.node, ast.Lambda | ast.Module):
+        statements: list[ast.stmt] = []
+    else:
+        statements = function.node.body
+    of_points = {*list(function.params)[:2]}
+    for statement in statements:
+        if isinstance(statement, ast.Assign) and of_points & names_in(statement.value):
+            of_points |= {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    exponentials = [n for n in ast.walk(function.node) if isinstance(n, ast.Call) and last_word(n.func) == "exp"]
+    return sum(bool(of_points & names_in(one)) for one in exponentials) == 1
 
 
 _BAD = """\

@@ -9,10 +9,13 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, Scope
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.dict_entries import sources_of
+from codemods.nnx.lint.formula import binary, operand
 from codemods.nnx.lint.image_sizes import product
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.owners import owner_class
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Free, Param, Sequence, Unknown, Value
 
@@ -70,6 +73,56 @@ def beyond_tables(context: Context) -> Iterator[tuple[CallEvent, ast.expr, _Size
             if written.base is count.base and written.number >= count.number:
                 yield event, node, written, count
                 break
+
+
+def taken_beyond(context: Context) -> Iterator[tuple[CallEvent, ast.expr, _Size, _Size]]:
+    """Yield the calls of ``jnp.take`` for ids that have no row, as :func:`beyond_tables` yields lookups of an Embed.
+
+    Args:
+        context: the analysis.
+    """
+    for event, name in foreign(context, "take"):
+        given, axis = event.value.args, argument(event.node, 2, "axis")
+        if name != "jax.numpy.take" or len(given) < 2 or event.value.starred or in_test(event.scope):
+            continue
+        if constant(axis) != 0 or {"mode", "fill_value"} & {one.arg for one in event.node.keywords}:
+            continue
+        if context.bodies.guarded(event.node, event.scope) or _masked(context, event):
+            continue
+        count = _rows_of(context, event)
+        if count is None:
+            continue
+        for written, node in _ids(context, context.flow.here(given[1], event.scope), 0):
+            if written.base is count.base and written.number >= count.number:
+                yield event, node, written, count
+                break
+
+
+def _rows_of(context: Context, event: CallEvent) -> _Size | None:
+    """Return the number of rows of the table that is looked up."""
+    rows = {_drawn_rows(context, one) for one in sources_of(context, event.node.args[0], event.scope)}
+    return rows.pop() if len(rows) == 1 else None
+
+
+def _drawn_rows(context: Context, table: Bound) -> _Size | None:
+    """Return the number of rows of a table that is drawn or filled: ``0.1 * jax.random.normal(key, (rows, n))``."""
+    value, flow = table.value, context.flow
+    scaled = binary(table, ast.Mult, ast.Div)
+    if scaled is not None:
+        for side in (scaled.left, scaled.right):
+            made = operand(context, table, side).value
+            if isinstance(made, Call) and (found := _drawn_rows(context, flow.with_value(table, made))) is not None:
+                return found
+        return None
+    if not isinstance(value, Call) or value.starred:
+        return None
+    name = flow.calls.callee_name(table)
+    place = 1 if name.startswith("jax.random.") else 0 if name in {"jax.numpy.zeros", "jax.numpy.ones"} else None
+    shape = value.argument(place, "shape") if place is not None else None
+    whole = flow.follow(table, shape).value if shape is not None else None
+    if not isinstance(whole, Sequence) or len(whole.items) < 2:
+        return None
+    return _size(context, flow.with_value(table, whole.items[0]))
 
 
 def _masked(context: Context, event: CallEvent) -> bool:

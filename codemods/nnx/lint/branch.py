@@ -160,7 +160,7 @@ def _decisions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     elif isinstance(node, ast.BoolOp):  # the last operand is given back as it is
         for value in node.values[:-1]:
             yield from ((place, way) for place, way in _atoms(value, "operator") if not isinstance(place, ast.Call))
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and not isinstance(node.operand, ast.Call):
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield from _atoms(node.operand, "operator")
     elif isinstance(node, ast.Compare) and (len(node.ops) > 1 or isinstance(node.ops[0], ast.In | ast.NotIn)):
         yield node, "operator"

@@ -17,8 +17,14 @@ from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Function
 
 # what gives a model other arrays for its cache, or sets its index back
-_RESETTING = (b"cache_index", b"cached_key", b"clone", b"copy", b"nnx.merge", b"nnx.split", b"nnx.update", b"nnx.state",
+_RESETTING = (b"clone", b"copy", b"nnx.merge", b"nnx.split", b"nnx.update", b"nnx.state",
               b"reset", b"nnx.pop", b"nnx.Cache", b"nnx.map_state", b"setattr")  # fmt: skip
+# where the index or the keys are set, or handed on under another name; to read them changes nothing
+_SET_BACK = pattern(
+    rb"(cache_index|cached_key)(\.(raw_)?value|\[[^\]\n]*\])?(\s*=(?!=)|\.(set_value|copy_from)|[\"'])"
+    rb"|=\s*[\w.\[\]]*(cache_index|cached_key)\s*$",
+    re.M,
+)
 _PROMPTS = pattern(r"(^|_)(prompts|questions|queries|requests|sentences|texts)(_|$)", re.I)
 _ONE_TALK = pattern(
     r"chat|conversation|dialog|turn|history|talk|session|stream|chunk|segment|continu|reply|replies", re.I
@@ -29,9 +35,18 @@ def _check(context: Context) -> Iterator[Finding]:
     modules = context.project.modules
     if not any(module.source.mentions(b"init_cache") for module in modules):
         return
-    if any(word in module.source.data for module in modules for word in _RESETTING):
-        return
+    wrappers = _wrappers(context)
+    named = re.compile(rf"\b({'|'.join(map(re.escape, wrappers))})\b".encode()) if wrappers else None
+    for module in modules:
+        text = named.sub(b"", module.source.data) if named is not None else module.source.data
+        if any(word in text for word in _RESETTING) or _SET_BACK.search(text):
+            return
     made = [*context.bodies.named("init_cache")]
+    if wrappers:
+        made = [one for one in made if one.scope.function is None or one.scope.function.name not in wrappers]
+        made += context.bodies.named(*wrappers)
+    if not made:
+        return
     scopes = {event.scope for event in made}
     if len(scopes) != 1 or not _decodes(context) or in_test(made[0].scope) or made[0].scope.module not in context.asked:
         return
@@ -57,6 +72,26 @@ def _check(context: Context) -> Iterator[Finding]:
                 related=[(made[0].node, "made here")],
             )
             return
+
+
+def _wrappers(context: Context) -> list[str]:
+    """Return the names of the methods that do nothing but make the caches of their object anew."""
+    names = {event.scope.function.name for event in context.bodies.named("init_cache")
+             if event.scope.function is not None and event.scope.function.owner is not None
+             and _only_makes(event.scope.function.node)}  # fmt: skip
+    methods = [name for cls in context.project.classes() for name in cls.methods]
+    return sorted(name for name in names if name not in {"__init__", "__call__"} and methods.count(name) == 1)
+
+
+def _only_makes(node: ast.AST) -> bool:
+    """Say whether all statements of a method are calls of ``init_cache``, or loops with those."""
+    body = [one for one in getattr(node, "body", ()) if not (isinstance(one, ast.Expr) and constant(one.value))]
+    return isinstance(node, ast.FunctionDef | ast.For) and all(
+        _only_makes(one)
+        if isinstance(one, ast.For)
+        else isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) and last_word(one.value.func) == "init_cache"
+        for one in body
+    )
 
 
 def _owner(loop: ast.AST) -> set[str]:

@@ -553,10 +553,23 @@ def _given(context: Context, body: Body, given: dict[Value, Array]) -> dict[Valu
         return {**given, params[free[0]]: Array(INT, 0)}
     if last(body.loop) == "scan" and len(free) > 1:
         xs = body.event.value.argument(2, "xs")
-        whole = Arrays(context, {}).of(xs, body.event.scope) if xs is not None else UNKNOWN
-        if whole.axes:
-            return {**given, params[free[1]]: Array(whole.number, whole.axes - 1)}
+        return {**given, **_slices(context, body, params[free[1]], xs)} if xs is not None else given
     return given
+
+
+def _slices(context: Context, body: Body, param: Param, xs: Value) -> dict[Value, Array]:
+    """Return what is known of the slice that a scan gives to its body, or of the parts of it."""
+    whole = Arrays(context, {}).of(xs, body.event.scope)
+    if whole.axes:
+        return {param: Array(whole.number, whole.axes - 1)}
+    made = context.flow.resolve(context.flow.here(xs, body.event.scope))
+    parts: list[tuple[Value, Value]] = []
+    if isinstance(made.value, Sequence) and _tuple(made.value):
+        parts = [(Const(place), one) for place, one in enumerate(made.value.items)]
+    elif isinstance(made.value, Mapping):
+        parts = [(key, one) for key, one in made.value.items if isinstance(key, Const)]
+    known = {key: Arrays(context, {}).of_bound(context.flow.follow(made, one)) for key, one in parts}
+    return {Item(param, key): Array(one.number, one.axes - 1) for key, one in known.items() if one.axes}
 
 
 def _difference(before: Array, arrays: Arrays, body: Body, value: Value) -> str:

@@ -25,6 +25,8 @@ _CARED_FOR = pattern(
 _ENDS = pattern(
     r"\.at\[\s*[\[(]*(0|-1)\b|\.at\[[^\]]*,\s*(0|-1)\b|\[1:-1\]|boundar|dirichlet|neumann|interior|ghost|halo|\bbcs?\b"
 )
+# what leaves the last one out afterwards, or says that it is meant to stay
+_LEFT_OUT = pattern(r"\[[^\]]*:\s*-\s*\w|clamp|edge|replicat|zero.?flux|n - 1|last_")
 _ARANGES = frozenset({"jax.numpy.arange"})
 _DEPTH = 3
 
@@ -49,8 +51,10 @@ class _Neighbour(NamedTuple):
     by: int
 
 
-def clamped_neighbours(context: Context) -> Iterator[tuple[Scope, ast.Subscript, ast.Subscript]]:
+def clamped_neighbours(context: Context) -> Iterator[tuple[Scope, ast.Subscript, ast.Subscript | None]]:
     """Yield where the next element of each is read that stays at the last one, with where the one before is read.
+
+    Without one before, the whole array is known to be counted, and nothing may look as if its end were cared for.
 
     Args:
         context: the analysis.
@@ -70,6 +74,11 @@ def clamped_neighbours(context: Context) -> Iterator[tuple[Scope, ast.Subscript,
         pair = next((two for two in pairs if _whole(context, *two)), None)
         if pair is not None and not _cared_for(scope):
             yield scope, pair[0].node, pair[1].node
+        elif pair is None and right and not _cared_for(scope):
+            alone = next((one for one in right if _whole(context, one, one)), None)
+            if alone is not None and scope.function is not None:
+                if not _LEFT_OUT.search(scope.module.source.text(scope.function.node)):
+                    yield scope, alone.node, None
 
 
 def _neighbours(context: Context, node: ast.Subscript, scope: Scope) -> Iterator[_Neighbour]:
@@ -152,7 +161,8 @@ def _whole(context: Context, one: _Neighbour, other: _Neighbour) -> bool:
     if whole is not None and origins(context, whole) == origins(context, held):
         return True
     number = the_number(context, end.value, scope)
-    lengths = {length_of(context, source, one.axis) for source in origins(context, held)}
+    sources = origins(context, held)
+    lengths = {length_of(context, source, one.axis) for source in sources if not _updated(context, source, sources)}
     if number is not None and lengths == {number}:
         return True
     above = around(context, scope)
@@ -167,6 +177,15 @@ def _whole(context: Context, one: _Neighbour, other: _Neighbour) -> bool:
             if wanted in terms and terms & parts:
                 return True
     return False
+
+
+def _updated(context: Context, source: Bound, sources: frozenset[Bound]) -> bool:
+    """Say whether a source is the array itself with something added, as a loop does: ``u + dt * f(u)``."""
+    node = source.value.node if isinstance(source.value, Unknown) else None
+    if not isinstance(node, ast.BinOp):
+        return False
+    names = [term for term in _terms(node) if isinstance(term, ast.Name)]
+    return any(origins(context, operand(context, source, name)) == sources for name in names)
 
 
 def _terms(node: ast.expr) -> Iterator[ast.expr]:

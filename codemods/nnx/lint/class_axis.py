@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.arrays import batched
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.last_of_each import last_of_each
 from codemods.nnx.lint.logits_rows import has_rows
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import bound_once
@@ -50,6 +51,15 @@ def _check(context: Context) -> Iterator[Finding]:
             )
     yield from _of_rows(context)
     yield from _of_all_actions(context)
+    for scope, node, lengths in last_of_each(context):
+        text = ast.unparse(lengths)
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"each row gives its steps at the ends of all rows, and not the one at the end that `{text}` has for it",
+            f"take one of each row: {ast.unparse(node.value)}[jnp.arange(len({text})), {text} - 1]",
+        )
     for module in context.asked.modules:
         if not module.source.mentions(b"softmax") and not module.source.mentions(b"logsumexp"):
             continue

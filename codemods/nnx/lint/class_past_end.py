@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.count_by_largest import counted_by_largest
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.places import foreign, in_test, literal
@@ -20,6 +21,15 @@ _LISTED = frozenset({"jax.numpy.array", "jax.numpy.asarray", "numpy.array", "num
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, labels_of in counted_by_largest(context):
+        text = ast.unparse(labels_of)
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"labels begin at 0, so that there is one more than the greatest of `{text}` says: that one is left out",
+            f"add one: {text}.max() + 1",
+        )
     for event, name in foreign(context, "one_hot"):
         node = argument(event.node, 1, "num_classes")
         labels = event.value.argument(0, "x")
@@ -83,10 +93,11 @@ def _integer(context: Context, node: ast.expr, scope: Scope) -> int | None:
 RULE = lint_rule(
     "NNX581",
     "class-past-end",
-    "labels from 1 to n for one_hot of n classes",
+    "labels from 1 to n, or up to n, for one_hot of n classes",
     why="""\
 `jax.nn.one_hot(labels, n)` has an entry for each of 0 to n - 1. Of a label n it gives a row of zeros and says nothing:
-a cross-entropy of it is zero, so that the last class is never learned, and the first entry stands for no class.
+a cross-entropy of it is zero, so that the last class is never learned, and the first entry stands for no class. The
+greatest label, `labels.max()`, is one less than the number of classes, segments or bins.
 """,
     source="jax documentation of one_hot; measured on JAX 0.6.2 and 0.10.2: a row of zeros",
     check=_check,

@@ -17,9 +17,10 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
-_RATIO = pattern(rb"(?<![a-z])ratios?\s*=\s*[\w.]*exp\(", re.I)
+_RATIO = pattern(rb"(?<![a-z])ratios?\s*=\s*[\w.]*exp\(", re.I, needs=(b"ratio",))
 # distributions of which no sample lies outside, and bounds that keep their logarithm finite
-_BOUNDED = pattern(rb"squash|Tanh|Transformed|bijector|Beta\(|TruncatedNormal|truncated_normal")
+_BOUNDED = pattern(rb"squash|Tanh|Transformed|bijector|Beta\(|TruncatedNormal|truncated_normal",
+                   needs=(b"squash", b"tanh", b"transformed", b"bijector", b"beta(", b"truncated"))  # fmt: skip
 _CLOSE = pattern(r"1e-|eps|0?\.99|tiny", re.I)
 _LOGARITHM = pattern(r"log_?probs?|log_?pi|logpdf|log_?likelihood|gaussian_log_?prob\w*|\w*_log_?prob", re.I)
 _DRAWING = frozenset({"normal", "sample", "multivariate_normal"})

@@ -9,15 +9,14 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import differentiated_calls, of_array, only_tried, resolved, traced_bodies, traced_calls
+from codemods.nnx.lint.listed import listed
+from codemods.nnx.lint.places import differentiated_calls, of_array, only_tried, traced_bodies, traced_calls
 from codemods.nnx.lint.switched_off import switched_off
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence
+from codemods.nnx.values import Attr, Call, Const, Item
 
 _BUILTINS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.complex", "builtins.range"})
 _NUMBERS = frozenset({"builtins.float", "builtins.complex"})  # not even known while differentiating, as int is
-_DISPLAYS = (ast.List, ast.Tuple)
-_LISTS = frozenset({"flax.nnx.List", "flax.nnx.data", "builtins.tuple", "builtins.list"})
 _METHODS = frozenset({"item", "tolist", "__array__", "tobytes", "block_until_ready"})
 _ROUNDS = (
     "use jax.lax.fori_loop(0, n, body, start) (nnx.fori_loop for NNX objects), or make the number static: "
@@ -102,12 +101,8 @@ def _indices(context: Context) -> Iterator[Finding]:
                 continue
             if context.bodies.guarded(node, scope) or not context.taint.array(node.slice, scope):
                 continue
-            found = resolved(context, node.value, scope)
-            made = found.value if found is not None else None
-            if isinstance(made, Call) and found is not None and made.args:
-                named = context.flow.calls.callee_name(found) in _LISTS
-                made = context.flow.follow(found, made.args[0]).value if named else None
-            if isinstance(made, Comprehension) or (isinstance(made, Sequence) and isinstance(made.node, _DISPLAYS)):
+            value = scope.module.values.get(node.value)
+            if value is not None and listed(context, context.flow.here(value, scope)):
                 yield finding(
                     RULE.code,
                     scope,

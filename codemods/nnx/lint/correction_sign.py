@@ -11,6 +11,7 @@ from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.patterns import pattern
 
 _COVARIANCE = pattern(r"^(self\.)?(P|cov\w*|sigma|Sigma|P_\w+)$")
+_IDENTITY = pattern(r"\beye\(|identity|^(self\.)?(I\w{0,2}|Id|eye\w*|ident\w*)$")
 _WRONG = (
     Wrong(
         ("X + F(X)/grad(F)(X)", "X + F(X)/D(X)"),
@@ -124,6 +125,7 @@ _WRONG = (
         "(I - K @ H) @ P",
         (b"@", b"eye"),
         pattern(r"kalman|update|correct|filter"),
+        {"E": _IDENTITY},
     ),
 )
 

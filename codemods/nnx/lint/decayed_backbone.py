@@ -34,6 +34,7 @@ _ELSEWHERE = pattern(
 _READING = frozenset({"state", "split", "clone", "display", "print"})
 _LOADED = pattern(r"pretrain|ckpt|checkpoint|restor|load", re.I)
 _DEPTH = 4
+_TRAINING = (b"apply_updates", b"TrainState", b"nnx.update(", b".set_value(", b"tree.map(", b"tree_map(")
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -272,11 +273,19 @@ def _alone(context: Context, value: Value, models: object) -> bool:
             given = call.node.args[place]
         if isinstance(given, ast.Name):
             # what was called between compiled functions may be a global of theirs
-            if any(_uses_later(n, given) for n in ast.walk(scope.node)):
+            if any(_uses_later(n, given) for n in ast.walk(scope.node)) and not context.shared(_one_training):
                 return False
         elif not isinstance(given, ast.Call):
             return False
     return True
+
+
+def _one_training(context: Context) -> bool:
+    """Say whether a project has one optimizer, by which alone anything is trained."""
+    made = [name for _, name in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True)]
+    return sum(name.startswith("flax.nnx.") for name in made) == 1 and not any(
+        word in module.source.data for module in context.project.modules for word in _TRAINING
+    )
 
 
 def _uses_later(node: ast.AST, given: ast.Name) -> bool:

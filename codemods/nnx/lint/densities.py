@@ -65,6 +65,17 @@ _DENSITIES = (
         pattern(r"matern"),
     ),
     Wrong(
+        (
+            "log(S) + (X - M)**2/(2*S)",
+            "-log(S) - (X - M)**2/(2*S)",
+            "log(S) + (X - M)**2/(2*S) + 0.5*log(2*pi)",
+            "-log(S) - (X - M)**2/(2*S) - 0.5*log(2*pi)",
+        ),
+        "the logarithm of a normal density takes the scale in one term and the variance in the other",
+        "log(s) + (x - m)**2 / (2 * s**2), or 0.5 * log(var) + (x - m)**2 / (2 * var)",
+        (b"log(", b"**"),
+    ),
+    Wrong(
         ("T + mean(L)",),
         "the evidence is the mean of the weights themselves, of which this is less than the logarithm",
         "total + logsumexp(logw) - log(n)",

@@ -26,6 +26,12 @@ DIVERGENCES = (
         (b"log(",),
     ),
     Wrong(
+        ("log(R/S) + (S + (M - N)**2)/(2*R**2) - 0.5", "log(R) - log(S) + (S + (M - N)**2)/(2*R**2) - 0.5"),
+        "the divergence of two normal distributions takes the square of both scales",
+        "log(s2 / s1) + (s1**2 + (m1 - m2)**2) / (2 * s2**2) - 0.5",
+        (b"log(",),
+    ),
+    Wrong(
         ("sum(P*log(Q/P))", "sum(P*(log(Q) - log(P)))"),
         "the quotient in the divergence is turned round: it is negative",
         "sum(p * log(p / q))",

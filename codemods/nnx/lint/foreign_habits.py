@@ -1,4 +1,4 @@
-"""NNX762: arguments and functions that other libraries have, and JAX and optax have not."""
+"""NNX762: arguments and functions that JAX, Optax and Flax have not, most often those of other libraries."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding
 from codemods.nnx.known import ARRAY_FUNCTIONS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.no_such_name import misfits, no_such_names
 from codemods.nnx.lint.places import once
 from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.nodes import last_word
@@ -148,6 +149,11 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, node in _of_arrays(context):
         what, instead = f"there is no `{ast.unparse(node)}`", "index the array itself: x.at[index].set(value)"
         found.setdefault((scope.module, what, instead), []).append((scope, node))
+    seen = {(scope.module, node) for places in found.values() for scope, node in places}
+    seen |= {(module, one) for module, node in seen if isinstance(node, ast.Call) for one in ast.walk(node.func)}
+    for home_scope, place, what, instead in (*no_such_names(context), *misfits(context)):
+        if (home_scope.module, place) not in seen:
+            found.setdefault((home_scope.module, what, instead), []).append((home_scope, place))
     for (module, what, instead), places in found.items():
         if context.options.older_jax(module.source.path, _KEYS):
             instead = instead.replace("jax.random.key,", "jax.random.PRNGKey,")
@@ -214,12 +220,18 @@ def _foreign(home: str, word: str) -> dict[str, str]:
 RULE = lint_rule(
     "NNX762",
     "foreign-habit",
-    "an argument or function of PyTorch, TensorFlow or NumPy that is not there",
+    "a name or argument that is not there, most often one of PyTorch, TensorFlow or NumPy",
     why="""\
 What is `dim`, `keepdim`, `lr`, `size` or `cat` elsewhere is `axis`, `keepdims`, `learning_rate`, `shape` and
 `concatenate` here, `jnp.norm` is `jnp.linalg.norm`, and a Variable without a value is none. The call raises a TypeError
 or AttributeError when it is reached. Of `a_min` and `a_max` of `jnp.clip` nothing is said where the project's pins or
 locks allow only releases of JAX that have them.
+
+Public functions of JAX, Optax, Flax and Orbax have their arguments in a table, made by asking eleven releases from JAX
+0.4.13 to 0.10.2: a call counts as wrong if none of them takes it so. A name that none of them has counts only where it
+is like one that they have, or another of their modules or NumPy has it; so `jnp.tahn` is told of, and what a later
+release may bring is not. Names under `try`, behind `hasattr` or a test of a version are left alone, and so are projects
+that pin a JAX newer than the table.
 """,
     source="Stack Overflow; signatures of JAX 0.6.2, 0.7.2 and 0.10.2 and their optax: TypeError or AttributeError",
     severity="error",

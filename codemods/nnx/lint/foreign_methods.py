@@ -13,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.listed_states import listed_states
 from codemods.nnx.lint.owners import has_attribute, is_array, owner_class, plain_module
 from codemods.nnx.lint.places import each
+from codemods.nnx.lint.two_axes import two_axes
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -155,6 +156,8 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _listed(context)
     for scope, node, message, help in listed_states(context):
         yield finding(RULE.code, scope, node, message, help)
+    for call, message, help in two_axes(context):
+        yield finding(RULE.code, call.scope, call.node, message, help)
     yield from _pairs(context)
 
 

@@ -18,7 +18,7 @@ from codemods.nnx.patterns import pattern
 
 # functions of these names compute what is still to come
 _RETURNS = pattern(
-    r"(^|_)(gae|advantages?|rewards?_to_go|returns_to_go|discounted_(returns?|rewards?)|(lambda|n_?step|mc|monte_carlo)_returns?"
+    r"(^|_)(gae|advantages?|rewards?_to_go|returns_to_go|discount(ed)?_(returns?|rewards?|cum_?sum)|(lambda|n_?step|mc|monte_carlo)_returns?"
     r"|returns|compute_returns?|td_lambda|vtrace|v_trace)(_|$)"
 )
 # and these what has been collected so far

@@ -56,6 +56,8 @@ def _globals(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue  # counts compilations, as the name says
             if _locked(context, node, function.scope) and not _tainted(context, node, function.scope):
                 continue
+            if _put_back(context, name, function) and not _tainted(context, node, function.scope):
+                continue
             if name not in outer and _used_within(context, name, node, function):
                 continue  # every compilation binds it before it is read
             # neither is what is loaded once, on first use
@@ -95,6 +97,24 @@ def _used_within(context: Context, name: str, node: ast.stmt, function: Function
 def _declares(tree: ast.Module, name: str) -> bool:
     """Say whether a file has a global of its own of that name, which a function declares."""
     return any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(tree))
+
+
+def _put_back(context: Context, name: str, function: FunctionFacts) -> bool:
+    """Say whether another function of the file sets a global for what runs within, and puts back what it held: as the
+    state of one tracing, ``before = stage; stage = 0; ...; stage = before``."""
+    for other in function.scope.module.functions:
+        if other is function or not other.generator or name not in other.scope.globals:
+            continue
+        given = [
+            (target.id, one.value.id)
+            for one in context.bodies.nodes(other.scope)
+            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name)
+            for target in one.targets
+            if isinstance(target, ast.Name)
+        ]
+        if any(target == name and (kept, name) in given for target, kept in given):
+            return True
+    return False
 
 
 def _locked(context: Context, node: ast.AST, scope: Scope) -> bool:

@@ -16,7 +16,9 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
 from codemods.nnx.lint.names import JITS, last
 from codemods.nnx.lint.numbers import numbers
+from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.whole_numbers import whole_numbers
 from codemods.nnx.values import Attr, Call, Const, Each, Loop, Mapping, Param, Sequence, Value
 
 
@@ -52,7 +54,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"convert it: float({event.scope.module.source.text(node)})",
             )
         else:
-            source = _integers(context, event)
+            source = _integers(context, event) or _given(context, event)
             if source is not None:
                 yield finding(
                     RULE.code,
@@ -152,6 +154,14 @@ def _part(context: Context, value: Value, scope: Scope) -> ast.AST | None:
             return _part(context, inner.value, home) if home is not None else None
         return None
     return value.node if Arrays(context, {}).of(value, scope).number == INT else None
+
+
+def _given(context: Context, event: CallEvent) -> ast.AST | None:
+    """Return where the integers are written that some caller, or some round of a loop, gives as the first argument."""
+    made = begun(context, event.node.args[0], event.scope)
+    if made is None or in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
+        return None
+    return whole_numbers(context, made)
 
 
 def _whole_array(context: Context, made: Bound) -> bool:

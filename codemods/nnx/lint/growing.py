@@ -15,6 +15,7 @@ from codemods.nnx.lint.made_longer import comes_back
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbered_attribute import changed_numbers
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
+from codemods.nnx.lint.ragged import of_another_length
 from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.sown import lists_growing, never_taken
 from codemods.nnx.lint.static_varies import counted
@@ -104,6 +105,17 @@ def _in_loops(context: Context) -> Iterator[Finding]:
                     break
                 grown = [loop for loop in loops if _grows(context, value, loop, event.scope)]
                 given = event.node.args[place] if place < len(event.node.args) else None
+                why = of_another_length(context, given, loops[0], event.scope) if given is not None else ""
+                if given is not None and why:
+                    seen.add(event.node)
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        given,
+                        f"{why}, and every length is compiled on its own",
+                        "pad it to one length, or to few, with a mask of what counts",
+                    )
+                    break
                 if given is not None and any(comes_back(context, event, loop, given) for loop in grown):
                     seen.add(event.node)
                     yield finding(

@@ -60,7 +60,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if event.node not in seen and mentions(sharp, names):
                 if _masked(context, sharp, event, names):
                     continue
-                if _no_slope(event) or beside_loss(context, function, event.node):
+                if no_slope(event) or beside_loss(context, function, event.node):
                     continue
                 if kept_as_history(function, event.node):
                     continue
@@ -129,9 +129,13 @@ def _masked(context: Context, sharp: ast.expr, event: CallEvent, names: set[str]
     return any(isinstance(one, ast.Call) and last_word(one.func) == "where" and len(one.args) == 3 for one in ways)
 
 
-def _no_slope(event: CallEvent) -> bool:
+def no_slope(event: CallEvent) -> bool:
     """Say whether what a call gives only goes into comparisons and into what has no derivative, as ``ceil``, also by
-    way of variables: no gradient comes back to it."""
+    way of variables: no gradient comes back to it.
+
+    Args:
+        event: the call.
+    """
     function = event.scope.function
     if function is None:
         return False
@@ -210,7 +214,7 @@ def _epsilons(context: Context, behind: dict[FunctionFacts, list[tuple[CallEvent
     for function, names in Reach(context, behind).functions():
         for event, divisor in behind.get(function, ()):
             if event.node not in seen and mentions(event.node.args[0], names):
-                if _no_slope(event) or beside_loss(context, function, event.node):
+                if no_slope(event) or beside_loss(context, function, event.node):
                     continue
                 if kept_as_history(function, event.node):
                     continue

@@ -29,7 +29,7 @@ def half_shuffled(
         return
     above = around(context, scope)
     loads = context.bodies.reads(scope, name.id)
-    shuffled = [part for one in loads for part in _indexed_by(context, scope, above, one)]
+    shuffled = [part for one in loads for part in indexed_by(context, scope, above, one)]
     if not shuffled:
         return
     arrays = {ast.unparse(part.value) for part, _ in shuffled}
@@ -42,14 +42,21 @@ def half_shuffled(
             labels = ast.unparse(other.value)
             kept = isinstance(other.value, ast.Name | ast.Attribute) and isinstance(other.ctx, ast.Load)
             if kept and labels not in arrays and belong(ast.unparse(part.value), labels):
-                if not _changed(context, scope, labels) and _near(above, part, other):
+                if not changed(context, scope, labels) and _near(above, part, other):
                     yield part, other
 
 
-def _indexed_by(
+def indexed_by(
     context: Context, scope: Scope, above: dict[ast.AST, ast.AST], order: ast.Name
 ) -> Iterator[tuple[ast.Subscript, ast.Slice]]:
-    """Yield the arrays that are indexed with a slice of an order, and the slice; also where that has a name."""
+    """Yield the arrays that are indexed with a slice of an order, and the slice; also where that has a name.
+
+    Args:
+        context: the analysis.
+        scope: the body.
+        above: what is around each node of it.
+        order: where the order is read.
+    """
     cut = above.get(order)
     if not isinstance(cut, ast.Subscript) or cut.value is not order or not isinstance(cut.slice, ast.Slice):
         return
@@ -63,8 +70,14 @@ def _indexed_by(
                 yield part, cut.slice
 
 
-def _changed(context: Context, scope: Scope, array: str) -> bool:
-    """Say whether a body gives an array another value, such as the labels in the drawn order."""
+def changed(context: Context, scope: Scope, array: str) -> bool:
+    """Say whether a body gives an array another value, such as the labels in the drawn order.
+
+    Args:
+        context: the analysis.
+        scope: the body.
+        array: the array, as it is written.
+    """
     root = array.partition(".")[0]
     if root == array:
         return bool(context.bodies.stores(scope, array))

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import compiled_roots, in_test, is_metric
+from codemods.nnx.lint.places import compiled_roots, in_test, is_metric, jit_of
 from codemods.nnx.lint.rounds import rounds_at_most
 from codemods.nnx.lint.syntax import innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
@@ -50,6 +50,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if new and event.statement not in seen and _word(event) != _ASKED:
             if any(_displayed(context, event.scope, step, loop) for loop, step in new):
                 continue
+            if _word(event) in _TO_HOST and _goes_on(context, event, loop):
+                continue
             if _of_epochs(context, event.scope, loop) or _shows_all(context, event, steps, loop):
                 continue
             seen.add(event.statement)
@@ -65,6 +67,23 @@ def _check(context: Context) -> Iterator[Finding]:
 def _word(event: CallEvent) -> str:
     func = event.node.func
     return last_word(func)
+
+
+_TO_HOST = frozenset({"asarray", "array", "device_get"})
+
+
+def _goes_on(context: Context, event: CallEvent, loop: ast.AST) -> bool:
+    """Say whether the host goes on with what it reads: the next round hands it to a function that is not compiled, as
+    one that adds particles, before the next step."""
+    names = given_names(event.statement, event.node)
+    return any(
+        one.node.lineno < event.statement.lineno
+        and inside(one.node, loop)
+        and any(isinstance(given, ast.Name) and given.id in names for given in one.node.args)
+        and not context.flow.calls.name(one).startswith("jax.")
+        and not jit_of(context, one)
+        for one in (context.bodies.calls.get(event.scope, ()) if names else ())
+    )
 
 
 _DISPLAYING = ("display", "imshow", "imsave", "imwrite", "pause")

@@ -49,6 +49,21 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make a copy: np.array(x)",
             )
             continue
+        place = next((t for t in targets if _at(t) is not None), None)
+        held = _at(place) if place is not None else None
+        if (
+            place is not None
+            and held is not None
+            and (_changes(context, held, scope) or context.taint.node(held, scope))
+        ):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"`{ast.unparse(place)}` only names a place: nothing can be assigned to it",
+                "use x = x.at[index].set(value), or .add(value)",
+            )
+            continue
         found = next((t for t in targets if not _named(t) and _changes(context, t.value, scope)), None)
         if found is not None and not _stays(context, found.value, scope):
             yield finding(
@@ -59,6 +74,12 @@ def _check(context: Context) -> Iterator[Finding]:
                 "use x = x.at[index].set(value)",
                 _fix(scope, node, found) if _alone(node, found) else None,
             )
+
+
+def _at(target: ast.Subscript) -> ast.expr | None:
+    """Return the array of which ``x.at[index]`` names a place; None for other items."""
+    owner = target.value
+    return owner.value if isinstance(owner, ast.Attribute) and owner.attr == "at" else None
 
 
 _EITHER = frozenset({"xnp", "xp", "np", "jnp", "npx", "numpy", "numpy_module"})

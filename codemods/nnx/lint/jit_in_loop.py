@@ -11,9 +11,10 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test, position, written
-from codemods.nnx.lint.rounds import cached, few, looped
+from codemods.nnx.lint.rounds import cached, few, latched, looped
 from codemods.nnx.lint.syntax import argument, assignments, innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import first_element, last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Function, Loop, Param, Value
@@ -55,9 +56,11 @@ def _applied(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
         if loop is not None and (
             few(context, event.scope, loop)
             or _in_one_round(context, event, loop)
+            or latched(context, event.node, event.scope, loop)
             or _rest(context, event, loop)
             or _barrier(context, event)
             or _for_many(context, event, loop)
+            or _timed(context, event, loop)
         ):
             continue
         bound = _depends(context, event, loop) if loop is not None else not _repeated(context, event)
@@ -155,6 +158,21 @@ def _for_many(context: Context, event: CallEvent, loop: ast.For | ast.While) -> 
     inner = [n for n in ast.walk(loop) if isinstance(n, ast.For | ast.While) and n is not loop]
     called = [one.node for one in context.bodies.calls.get(event.scope, ()) if _held(event, one.node.func)]
     return any(inside(call, one) and not inside(event.node, one) for call in called for one in inner)
+
+
+def _timed(context: Context, event: CallEvent, loop: ast.For | ast.While) -> bool:
+    """Say whether ``timeit`` runs what is compiled in a round: many times, and with another size each round."""
+    names = given_names(event.statement, event.node)
+    return any(
+        isinstance(given, ast.Lambda)
+        and inside(one.node, loop)
+        and any(
+            isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names for n in ast.walk(given)
+        )
+        for one in (context.bodies.calls.get(event.scope, ()) if names else ())
+        if last_word(one.node.func) in {"timeit", "repeat"}
+        for given in one.node.args
+    )
 
 
 def _of_phases(loop: ast.For | ast.While) -> bool:

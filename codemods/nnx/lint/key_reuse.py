@@ -49,6 +49,7 @@ from codemods.nnx.lint.useless_draws import (
     made_lazily,
     of_no_effect,
     of_no_elements,
+    only_waited_for,
     overwritten,
     placeholder,
     thrown_away,
@@ -213,7 +214,9 @@ def _of_key(
 ) -> Iterator[Reuse]:
     """Yield the uses of a key that was used before, or in the round before."""
     for index, use in enumerate(found):
-        if (use.helper and (_meant(context, use) or loaded_over(context, use))) or _said(context, use, found[:index]):
+        if (use.helper and _meant(context, use)) or _said(context, use, found[:index]):
+            continue
+        if (use.helper or last(use.name) == "split") and loaded_over(context, use):
             continue
         if use.masks and _timed(context, scope):
             continue
@@ -252,7 +255,7 @@ def _of_key(
             or (loops and all(_unread_within(use, loop) for loop in loops))
             or (last(use.name) == "split" and forgotten(context, use))
             or begins_cache(context, use)
-            or (not use.helper and thrown_away(use))
+            or (thrown_away(use) and (not use.helper or only_waited_for(use)))
         ):
             continue
         if ignored_parts(context, use) or only_measured(context, use) or shown_with_key(use):

@@ -17,6 +17,7 @@ from codemods.nnx.lint.places import in_test, own_scopes, written
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.templates import Bound, Reading, matches, parsed, terms
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Unknown
 
 
@@ -35,6 +36,7 @@ class Wrong:
         plain: those of these names that stand for nothing with a minus in front of it, and for the double of nothing.
         whole: whether the form is the whole formula: with no sign before it, no factor of another one, not compared.
         rest: what makes it right where that is added or subtracted later: after a mean, or under a name.
+        alone: whether it may be right as a term of a sum: ``x - softplus(x)``.
     """
 
     forms: tuple[str, ...]
@@ -47,6 +49,7 @@ class Wrong:
     plain: str = ""
     whole: bool = False
     rest: re.Pattern[str] | None = None
+    alone: bool = False
 
 
 def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator[Finding]:
@@ -168,10 +171,13 @@ def _fits(context: Context, words: _Words, wrong: Wrong, form: str, node: ast.ex
         return False
     if wrong.rest is not None and _completed(context, wrong.rest, node, scope):
         return False
+    if wrong.alone and _completed(context, _ANYTHING, node, scope, _THROUGH):
+        return False
     return wrong.inside is None or wrong.inside.search(_called(node, above, scope)) is not None
 
 
 _THROUGH = 2  # how many functions a formula is followed out of, to what is done with it there
+_ANYTHING = pattern(r".")
 
 
 def _completed(context: Context, rest: re.Pattern[str], node: ast.expr, scope: Scope, depth: int = 0) -> bool:

@@ -104,6 +104,8 @@ def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
         used = _computation(context, event.scope, event.node, floats=wide, chosen=option == "jax_platform_name")
         if used is not None and _begun_anew(module, used, event.node):
             continue
+        if used is not None and not wide and _begun_first(module, event.node):
+            continue
         if event.scope.function is not None and _uncalled(context, event.scope.function):
             continue
         if used is not None:
@@ -240,6 +242,22 @@ def _begun_anew(module: ModuleFacts, used: ast.AST, node: ast.Call) -> bool:
     start = max((line for line in cells if line <= node.lineno), default=0)
     return getattr(used, "lineno", start) < start and any(
         start <= statement.lineno < node.lineno and _imports_jax(statement) for statement in module.imports
+    )
+
+
+def _begun_first(module: ModuleFacts, node: ast.Call) -> bool:
+    """Say whether a script asks for the devices right before and does nothing with them: the backends are to run
+    already, and what is set is for other processes."""
+    source = module.source
+    above = node.lineno - 1
+    while above and (not source.line(above).strip() or source.line(above).lstrip().startswith("#")):
+        above -= 1
+    asked = (one.value for one in source.of_type(ast.Expr) if one.end_lineno == above)
+    return not source.cell_starts and any(
+        isinstance(one, ast.Call)
+        and last_word(one.func) in {"devices", "local_devices"}
+        and not (one.args or one.keywords)
+        for one in asked
     )
 
 

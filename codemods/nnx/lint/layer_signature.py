@@ -11,7 +11,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.strange_modes import constructors_given, strange_modes, strange_names
 
-# what the constructors need besides their streams, in order
+#: What the constructors need besides their streams, in order
 NEEDED = {
     "Linear": ("in_features", "out_features"),
     "LinearGeneral": ("in_features", "out_features"),
@@ -31,8 +31,8 @@ NEEDED = {
     "SimpleCell": ("in_features", "hidden_features"),
     "MultiHeadAttention": ("num_heads", "in_features"),
 }
-# names that Linen, PyTorch or Keras give to arguments, and the name here; None where there is none
-_ELSEWHERE = {
+#: Names that Linen, PyTorch or Keras give to arguments, and the name here; None where there is none
+ELSEWHERE = {
     "in_channels": "in_features",
     "out_channels": "out_features",
     "units": "out_features",
@@ -51,7 +51,7 @@ _ELSEWHERE = {
     "normalized_shape": "num_features",
     "activation": None,
 }
-_FEATURES = frozenset({"Linear", "LinearGeneral", "Conv", "ConvTranspose", "LSTMCell", "GRUCell", "SimpleCell",
+FEATURES = frozenset({"Linear", "LinearGeneral", "Conv", "ConvTranspose", "LSTMCell", "GRUCell", "SimpleCell",
                        "OptimizedLSTMCell", "MultiHeadAttention"})  # fmt: skip
 _ACTIVATIONS = ("relu", "gelu", "silu", "swish", "tanh", "sigmoid", "softmax", "log_softmax", "elu", "leaky_relu",
                 "softplus", "selu", "celu", "relu6", "hard_tanh", "hard_swish", "hard_sigmoid", "hard_silu",
@@ -64,10 +64,10 @@ def _check(context: Context) -> Iterator[Finding]:
         if word not in NEEDED or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
         given = {key for key, _ in event.value.keywords if key}
-        strange = next((k for k in given if k in _ELSEWHERE or (k == "features" and word in _FEATURES)), None)
+        strange = next((k for k in given if k in ELSEWHERE or (k == "features" and word in FEATURES)), None)
         missing = [n for n in NEEDED[word][len(event.node.args) :] if n not in given]
         if strange is not None:
-            other = "out_features" if strange == "features" else _ELSEWHERE[strange]
+            other = "out_features" if strange == "features" else ELSEWHERE[strange]
             yield finding(
                 RULE.code,
                 event.scope,

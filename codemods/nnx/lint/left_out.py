@@ -21,7 +21,9 @@ from codemods.nnx.source import Source
 _RAISING = frozenset({"NNX810", "NNX820", "NNX821"})  # what a test that runs shows to be wrong
 
 
-_LINT = ("NNX7", "NNX8", "NNX9")
+_LINT = (*MISTAKES, "NNX9")
+# what these say of a place, others say better: all others, or those that are named
+_BETTER: dict[str, frozenset[str] | None] = {"NNX762": None, "NNX888": frozenset({"NNX870"})}
 _JAX = frozenset({"jax", "flax", "optax", "orbax", "grain"})
 _TORCH = (b"torch.nn", b"torch.optim", b"torch.inference_mode", b"torch.no_grad", b".load_state_dict(")
 
@@ -78,7 +80,18 @@ def worth_telling(
             module.source.once(of_pytorch)
             or on_purpose(module.source, one)
             or tried_out(module.source, one)
+            or (one.code in _BETTER and _said(one, found))
             or (one.code.startswith(MISTAKES) and any(reason(one, module) for reason in reasons))
         )
     }
     return [one for one in found if one not in dropped]
+
+
+def _said(told: Finding, found: Sequence[Finding]) -> bool:
+    """Say whether another rule tells of the same place, or of what stands in it."""
+    others = _BETTER[told.code]
+    return any(
+        one.path == told.path and told.start <= one.start and one.end <= told.end
+        and one.code != told.code and (others is None or one.code in others)
+        for one in found
+    )  # fmt: skip

@@ -14,12 +14,16 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, shown
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.nodes import last_word
+from codemods.nnx.project import enclosing_function
 
 _FORWARD = frozenset({"jax.jacfwd"})
 # what says that the loop has a derivative of its own, or none
 _HANDLED = frozenset(
     {"custom_vjp", "custom_jvp", "stop_gradient", "custom_root", "custom_linear_solve", "closure_convert", "vjp"}
 )
+
+# what takes functions and differentiates none of them
+_WITHOUT = frozenset({"stop_gradient", "custom_root", "custom_linear_solve"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -40,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     seen: set[ast.AST] = set()
     for function, names in Reach(context, loops, _FORWARD).functions():
-        if any(last_word(n) in _HANDLED for n in ast.walk(function.node)):
+        if any(last_word(n) in _HANDLED for n in ast.walk(function.node)) or _ruled(function):
             continue
         for node, word in loops.get(function, ()):
             # a condition alone has no gradient to hand on
@@ -55,6 +59,34 @@ def _check(context: Context) -> Iterator[Finding]:
                     + ("has no gradient" if word == "while_loop" else "with a bound that is traced has no gradient"),
                     "use fori_loop with known bounds, or scan",
                 )
+
+
+def _ruled(function: FunctionFacts) -> bool:
+    """Say whether a function around another has a rule of its own for the derivative, or hands the other only to what
+    needs none: ``lax.custom_root(f, x, solve, tangent)``, ``stop_gradient(solve(x))``."""
+    inner: FunctionFacts | None = function
+    while inner is not None:
+        outer = enclosing_function(inner.scope.parent)
+        if outer is None or isinstance(outer.node, ast.Lambda):
+            return False
+        if any(_rule(n) for decorator in outer.node.decorator_list for n in ast.walk(decorator)):
+            return True
+        handled = {
+            id(n)
+            for call in ast.walk(outer.node)
+            if isinstance(call, ast.Call) and last_word(call.func) in _WITHOUT
+            for n in ast.walk(call)
+        }
+        uses = [n for n in ast.walk(outer.node) if isinstance(n, ast.Name) and n.id == inner.name]
+        if handled and uses and all(id(n) in handled for n in uses):
+            return True
+        inner = outer
+    return False
+
+
+def _rule(node: ast.AST) -> bool:
+    """Say whether an expression names what gives a function a derivative of its own, also that of Equinox."""
+    return last_word(node).removeprefix("filter_") in {"custom_vjp", "custom_jvp"}
 
 
 def _chosen(context: Context, event: CallEvent) -> bool:

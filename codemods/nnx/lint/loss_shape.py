@@ -13,11 +13,12 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.arrays import UNKNOWN, Arrays
 from codemods.nnx.lint.complex_values import is_complex
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.may_be_mapped import may_be_mapped
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, shown
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.places import foreign, formula_of, shown, written
+from codemods.nnx.lint.syntax import constant, keyword, new_axis
 from codemods.nnx.lint.vector_condition import least_axes
-from codemods.nnx.values import Call, Item, Sequence, Unknown, Value
+from codemods.nnx.values import Call, Const, Item, Sequence, Unknown, Value
 
 _POWERS = frozenset({"jax.numpy.square", "jax.numpy.abs", "builtins.abs"})
 _LOSSES = frozenset(
@@ -50,7 +51,17 @@ def _check(context: Context) -> Iterator[Finding]:
                         "differentiate its real part or its square of the absolute value, or use jax.vjp",
                     )
                     continue
-            if any(scope.module.source.mentions(b"vmap") for scope in (event.scope, function.scope)):
+            sliced = _sliced(context, function, keyword(event.node, "has_aux") is not None)
+            if sliced is not None:
+                yield finding(
+                    RULE.code,
+                    function.scope,
+                    sliced,
+                    f"`{ast.unparse(sliced)}` keeps an axis: {shown(function)} returns an array, and not one number",
+                    "reduce it with mean() or sum(), or let it take one point and map it: jax.vmap(jax.grad(f))",
+                )
+                continue
+            if may_be_mapped(context, function, event.scope):
                 continue  # it may be given one example at a time
             first = len(callee.args) + int(callee.receiver is not None and function.binding in {"instance", "class"})
             outputs = set(list(function.params)[first : first + 1]) if name.startswith("flax.") else set()
@@ -140,6 +151,46 @@ _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _OPERATIONS = 6
 
 
+def _sliced(context: Context, function: FunctionFacts, aux: bool, depth: int = 0) -> ast.Subscript | None:
+    """Return the index by which what a function gives has an axis whoever calls it, as ``out[:, 0]``; else None.
+
+    Args:
+        context: the analysis.
+        function: the function.
+        aux: whether it gives something beside its value.
+        depth: through how many functions it was followed.
+    """
+    if len(function.returns) != 1 or function.generator or (depth and function.decorators):
+        return None
+    formula = formula_of(context, function)
+    if aux:
+        formula = formula.elts[0] if isinstance(formula, ast.Tuple) and formula.elts else None
+    while formula is not None:
+        formula = written(context, formula, function.scope)
+        if isinstance(formula, ast.UnaryOp):
+            formula = formula.operand
+        elif isinstance(formula, ast.BinOp) and constant(formula.right) is not None:
+            formula = formula.left
+        elif isinstance(formula, ast.BinOp) and constant(formula.left) is not None:
+            formula = formula.right
+        else:
+            break
+    if isinstance(formula, ast.Subscript) and isinstance(formula.slice, ast.Tuple):
+        whole = any(isinstance(one, ast.Slice) or new_axis(one) for one in formula.slice.elts)
+        return formula if whole else None
+    value = function.scope.module.values.get(formula) if isinstance(formula, ast.Call) else None
+    if not isinstance(value, Call) or depth >= _HELPERS:
+        return None
+    invoked = context.flow.calls.invoked(context.flow.here(value, function.scope))
+    if len(invoked) != 1 or invoked[0][0].gradient:
+        return None
+    found = _sliced(context, invoked[0][0].function, False, depth + 1)
+    return found if invoked[0][0].function.scope.module is function.scope.module else None
+
+
+_HELPERS = 2
+
+
 def _several(context: Context, value: Call | Unknown, function: FunctionFacts) -> bool:
     """Say whether a value is known to be an array with axes, whoever calls the function."""
     if isinstance(value.node, ast.expr) and least_axes(context, value.node, function.scope, {}) > 0:
@@ -206,14 +257,16 @@ def _twice(context: Context) -> Iterator[Finding]:
         if module.source.data.count(b"grad") < 2:
             continue
         for event in module.calls:
-            if len(event.value.args) != 1 or event.node.keywords or event.value.starred:
+            if not event.value.args or event.node.keywords or event.value.starred:
                 continue
             outer = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
-            if not _plain_grad(context, outer):
+            place = _plain_grad(context, outer)
+            if place is None or place >= len(event.value.args):
                 continue
             assert isinstance(outer.value, Call)
             inner = context.flow.follow(outer, outer.value.args[0])
-            axes = Arrays(context, {}).of(event.value.args[0], event.scope).axes if _plain_grad(context, inner) else 0
+            again = _plain_grad(context, inner) == place
+            axes = Arrays(context, {}).of(event.value.args[place], event.scope).axes if again else 0
             if axes and not context.bodies.guarded(event.node, event.scope):
                 yield finding(
                     RULE.code,
@@ -224,15 +277,17 @@ def _twice(context: Context) -> Iterator[Finding]:
                 )
 
 
-def _plain_grad(context: Context, bound: Bound) -> bool:
-    """Say whether a value is what ``jax.grad`` gives of a function alone."""
+def _plain_grad(context: Context, bound: Bound) -> int | None:
+    """Return which argument ``jax.grad`` of a function differentiates by; None for other values."""
     value = bound.value
-    return (
-        isinstance(value, Call)
-        and len(value.args) == 1
-        and not value.keywords
-        and context.flow.calls.callee_name(bound) == "jax.grad"
-    )
+    if not isinstance(value, Call) or value.starred or context.flow.calls.callee_name(bound) != "jax.grad":
+        return None
+    named = {name for name, _ in value.keywords}
+    if not value.args or len(value.args) > 2 or named - {"argnums"}:
+        return None
+    argnums = value.argument(1, "argnums")
+    place = context.flow.follow(bound, argnums).value if argnums is not None else Const(0)
+    return place.value if isinstance(place, Const) and type(place.value) is int and place.value >= 0 else None
 
 
 RULE = lint_rule(

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.lost_attribute import lost_attributes
 from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import compiled_roots, in_test, position, shown
 from codemods.nnx.lint.syntax import argument, constant, innermost_loop
@@ -44,6 +45,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{shown(function)} is compiled and gets a copy of `{name}`: the caller's stays as it is",
                 f"return `{name}`, and assign the result",
             )
+    for function, change, name, attribute in lost_attributes(context):
+        yield finding(
+            RULE.code,
+            function.scope,
+            change,
+            f"{shown(function)} is compiled and gets a copy of `{name}`: `{attribute}` of the caller's stays as it is",
+            "return a new object with what has changed, and assign the result",
+        )
 
 
 #: Finds where a function changes an argument of some name.
@@ -190,7 +199,8 @@ RULE = lint_rule(
     "compiled code goes on with an entry of a dict that is its argument, and does not return it",
     why="""\
 Compiled code gets its arguments as new dicts and lists. What it assigns to their entries is gone at its end, unless it
-is returned: running means, counters and the like never change.
+is returned: running means, counters and the like never change. So it is with the attributes of an object whose class
+is registered as a pytree: a compiled method changes an object that was rebuilt for it.
 """,
     source="JAX tutorial, section on pure functions; measured on JAX 0.6.2 and 0.10.2: the entry keeps its first value",
     severity="error",

@@ -25,6 +25,7 @@ _LIKELY = pattern(
 _SCORES = pattern(r"(^|_)scores?(_|$)")
 _TOP = pattern(r"(^|_)(top_?k?\d*|best|highest|largest|beams?|most)(_|$)")
 _BEAMS = pattern(r"(^|_)(highest|largest|beams?)(_|$)")
+_ACCURACY = pattern(r"(^|_)top_?(k|n|\d+)(_|$)(.*(acc|correct|hits?|recall|error|match))?|hits?_at|recall_at")
 _LOW = pattern(
     r"bottom|worst|lowest|least|smallest|unlikel|hard|uncertain|last|remov|drop|mask|discard|exclu|prun|cut|bad"
 )
@@ -87,6 +88,8 @@ def _as_best(context: Context, taken: ast.Subscript, event: CallEvent, scored: b
         return False  # perhaps what is left out
     function = event.scope.function
     returned = isinstance(outer, ast.Return) or (isinstance(outer, ast.Tuple) and not isinstance(outer.ctx, ast.Store))
+    if function is not None and _ACCURACY.search(function.name.lower()):
+        returned = True  # a measure of how often the right one is among the best
     called = {word.lower() for word in (words | {function.name} if function is not None and returned else words)}
     if any(_LOW.search(word) for word in called):
         return False

@@ -13,6 +13,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.mask_meaning import BEHIND, OVER_QUERIES, Meaning, is_upper_half, meaning, over_queries
+from codemods.nnx.lint.masked_weights import masked_weights
 from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved, written
 from codemods.nnx.lint.syntax import argument, constant, names_in, operands
@@ -20,10 +21,11 @@ from codemods.nnx.lint.truth_masks import added
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.source import Source
-from codemods.nnx.values import Call, Unknown
+from codemods.nnx.values import Attr, Call, Const, Unknown
 
 _MASK = pattern(r"(\w+_)?mask")
 _INFINITE = pattern(r"-(jnp|np|numpy|math|jax\.numpy)\.inf|-?float\('-?inf'\)")
+_TYPES = frozenset({"jax.numpy.finfo", "numpy.finfo"})
 _FAR = -100  # from which number on something added to a score hides it
 
 
@@ -49,6 +51,15 @@ def _check(context: Context) -> Iterator[Finding]:
             if name in _OF_LOGITS and logits is not None and not in_test(event.scope):
                 yield from _moved(context, event, logits)
     yield from _of_weights(context)
+    for scope, whole, mask in masked_weights(context):
+        yield finding(
+            RULE.code,
+            scope,
+            whole,
+            f"`{ast.unparse(mask)}` hides later positions when they have had their share: "
+            "the rest of a row sums to less than one, and depends on them",
+            "hide their scores before the softmax: jnp.where(mask, scores, -jnp.inf)",
+        )
 
 
 _OF_LOGITS = frozenset({"jax.nn.log_softmax", "flax.nnx.log_softmax", "jax.random.categorical"})
@@ -85,9 +96,9 @@ def _of_weights(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "where") if modules else ():
         if name not in {"jax.numpy.where", "numpy.where"} or event.scope.module not in modules or in_test(event.scope):
             continue
-        if len(event.node.args) != 3 or not any(map(_far, event.node.args[1:])):
+        if len(event.node.args) != 3 or True not in _hiding(context, event.scope, event.node):
             continue
-        kept = [one for one in event.node.args[1:] if not _far(one)]
+        kept = [one for one in event.node.args[1:] if not _far(context, event.scope, one)]
         found = resolved(context, kept[0], event.scope) if len(kept) == 1 else None
         weights = (
             found is not None and isinstance(found.value, Call) and context.flow.calls.callee_name(found) in SOFTMAX
@@ -121,7 +132,7 @@ def _of_where(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, st
     """Say what is wrong with ``jnp.where(mask, -1e9, scores)``, if the mask is true for what may be seen."""
     if not _is_where(scores):
         return None
-    far = [_far(one) for one in scores.args[1:]]
+    far = _hiding(context, scope, scores)
     mask = _meaning(context, scope, scores.args[0]) or _upper_half(context, scope, scores.args[0])
     if mask is None or far[0] is far[1] or mask.seen is not far[0]:
         return None
@@ -155,10 +166,10 @@ def _is_where(scores: ast.expr) -> TypeGuard[ast.Call]:
 
 def _over_queries(context: Context, scope: Scope, scores: ast.Call) -> tuple[str, str] | None:
     """Say what is wrong with ``softmax(jnp.where(keep[:, None, :, None], scores, -1e9))``."""
-    others = [written(context, one, scope) for one in scores.args[1:] if not _far(one)]
+    others = [written(context, one, scope) for one in scores.args[1:] if not _far(context, scope, one)]
     if any(isinstance(n, ast.Call) and last_word(n.func) == "where" for one in others for n in ast.walk(one)):
         return None  # another mask hides the keys
-    mask = scope.module.values.get(scores.args[0]) if any(map(_far, scores.args[1:])) else None
+    mask = scope.module.values.get(scores.args[0]) if True in _hiding(context, scope, scores) else None
     masks = context.sources.originals(context.flow.here(mask, scope)) if mask is not None else []
     return OVER_QUERIES if masks and all(over_queries(context, one, scope) for one in masks) else None
 
@@ -194,13 +205,21 @@ def _formula(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.expr, 
 
 
 def _of_sum(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:
-    """Say what is wrong with ``scores + mask * -1e9``, if the mask is true for what may be seen."""
+    """Say what is wrong with ``scores + mask * -1e9``, if the mask is true for what may be seen.
+
+    So it is with ``scores + jnp.where(mask, -1e9, 0.0)``.
+    """
     for term in operands(scores, ast.Add):
+        chosen = written(context, term, scope)
+        if term is not scores and _is_where(chosen) and any(constant(one) == 0 for one in chosen.args[1:]):
+            wrong = _of_where(context, scope, chosen)
+            if wrong is not None:
+                return wrong
         factors = operands(term, ast.Mult)
         if term is scores or len(factors) != 2:
             continue
         for mask, number in (factors, factors[::-1]):
-            found = _meaning(context, scope, mask) if _far(number) else None
+            found = _meaning(context, scope, mask) if _far(context, scope, number) else None
             if found is not None and found.seen:
                 return _hidden(found), "add it where the mask is false: scores + (1 - mask) * -1e9"
     return None
@@ -270,11 +289,21 @@ def _meaning(context: Context, scope: Scope, node: ast.expr) -> Meaning | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _far(node: ast.expr) -> bool:
-    """Say whether a number is so small that what it is added to, or stands for, gets no weight."""
-    number = constant(node)
+def _hiding(context: Context, scope: Scope, where: ast.Call) -> list[bool]:
+    """Say of both branches of a ``jnp.where`` whether they hide what gets them."""
+    return [_far(context, scope, one) for one in where.args[1:]]
+
+
+def _far(context: Context, scope: Scope, node: ast.expr) -> bool:
+    """Say whether a number is so small that what it is added to, or stands for, gets no weight: ``-1e9``, ``BIG``."""
+    found = resolved(context, node, scope) if isinstance(node, ast.Name | ast.Attribute) else None
+    if found is not None and isinstance(made := getattr(found.value, "node", None), ast.expr):
+        node = made
+    number = found.value.value if found is not None and isinstance(found.value, Const) else constant(node)
     if isinstance(number, int | float) and not isinstance(number, bool):
         return number <= _FAR
+    if found is not None and isinstance(found.value, Attr) and found.value.name == "min":
+        return context.flow.calls.callee_name(context.flow.follow(found, found.value.base)) in _TYPES
     text = ast.unparse(node)
     return bool(_INFINITE.fullmatch(text) or re.fullmatch(r".*finfo\(.*\)\.min", text))
 
@@ -301,8 +330,9 @@ RULE = lint_rule(
 The softmax of a score of zero is a weight like others: a mask has to put -inf, or a number far below all scores, where
 nothing may be seen, and not to multiply with zero. A mask of truth values that is added counts as 1 and 0: all scores
 stay, and those of one kind grow by one. `jnp.where(mask, -1e9, scores)` of a mask of `jnp.tril` hides what
-may be seen, and shows each position only what comes behind it. Where every score of a row is -inf the softmax is NaN: a
-mask that leaves out the queries of the padding too needs a finite number.
+may be seen, and shows each position only what comes behind it. Weights that are set to zero behind the softmax have
+taken their share already: what is left of a row sums to less than one, the less the more is hidden. Where every score
+of a row is -inf the softmax is NaN: a mask that leaves out the queries of the padding too needs a finite number.
 """,
     source="jax.nn.softmax; measured: outputs that change with later tokens",
     severity="error",

@@ -13,7 +13,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import operands, written_number
+from codemods.nnx.lint.syntax import names_in, operands, written_number
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -61,6 +61,14 @@ def _of_leaves(context: Context) -> Iterator[Finding]:
         leaves = isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) in {"leaves", "tree_leaves"}
         if not leaves or not isinstance(loop.target, ast.Name):
             continue
+        if _is_norm(node.elt, loop.target.id) and _of_whole(context, scope, node):
+            yield finding(
+                RULE.code,
+                scope,
+                node.elt,
+                "the norms of the leaves are added up, which is more than the norm of them all",
+                "take optax.global_norm(tree), or the root of the sum of the squares",
+            )
         summed = squared(node.elt)
         if isinstance(summed, ast.Call) and last_word(summed.func) == "sum":
             given = array_of(summed)
@@ -72,6 +80,30 @@ def _of_leaves(context: Context) -> Iterator[Finding]:
                     "this is the square of the sum of a leaf, in which both signs cancel, not the sum of squares",
                     f"square first: jnp.sum({loop.target.id} ** 2)",
                 )
+
+
+_WHOLE = pattern(r"(^|_)(global|total|tree)_?norm|(^|_)grads?(ient)?s?_?norm$|^g_?norm$")
+
+
+def _is_norm(node: ast.expr, leaf: str) -> bool:
+    """Say whether an expression is the norm of a leaf: ``jnp.linalg.norm(g)``."""
+    if not isinstance(node, ast.Call) or last_word(node.func) != "norm" or len(node.args) != 1 or node.keywords:
+        return False
+    return leaf in names_in(node.args[0])
+
+
+def _of_whole(context: Context, scope: Scope, node: ast.expr) -> bool:
+    """Say whether the sum of something is called the norm of a whole tree."""
+    above = around(context, scope)
+    whole = above.get(node)
+    if isinstance(whole, ast.List):
+        whole = above.get(whole)
+    if not isinstance(whole, ast.Call) or last_word(whole.func) != "sum" or len(whole.args) != 1:
+        return False
+    holder = above.get(whole)
+    if isinstance(holder, ast.Return):
+        return scope.function is not None and _WHOLE.search(scope.function.name) is not None
+    return isinstance(holder, ast.Assign) and any(_WHOLE.search(last_word(one)) for one in holder.targets)
 
 
 def _mean(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
@@ -144,7 +176,7 @@ RULE = lint_rule(
 `jnp.mean(x) ** 2` is the square of one number, in which positive and negative values have cancelled: its root is the
 absolute value of the mean. A root mean square, as RMSNorm and the RMSE take it, squares first: `jnp.mean(x**2)`. The
 rule speaks where an array is scaled by the root of its own mean, where the mean is that of a difference, and where the
-squares of the sums of leaves are added up for the norm of a tree.
+squares of the sums of leaves, or their norms, are added up for the norm of a tree.
 """,
     source="Zhang and Sennrich, Root Mean Square Layer Normalization, equation 4; measured: outputs far too large",
     check=_check,

@@ -13,7 +13,7 @@ JITS = frozenset(
 # The ones that keep compiled code under the function object.
 COMPILING = frozenset({"jax.jit", "flax.nnx.jit", "jax.pmap", "flax.nnx.pmap", "jax.experimental.pjit.pjit"})
 # Transforms whose function runs at every call, but on tracers.
-BATCHING = frozenset({"jax.vmap", "flax.nnx.vmap"})
+BATCHING = frozenset({"jax.vmap", "flax.nnx.vmap", "jax.numpy.vectorize"})
 
 # Functions that trace some of their arguments at once: the positions and the names of these arguments.
 BODIES: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {

@@ -1,4 +1,4 @@
-"""NNX566: what comes next is handed over without its last entry, where its first one has to go."""
+"""NNX566: what comes next is handed over without its last entry, or taken by roll, which goes round."""
 
 from __future__ import annotations
 
@@ -8,15 +8,27 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.next_of_first import next_of_first
 from codemods.nnx.lint.places import given_to, in_test
 from codemods.nnx.lint.syntax import written_number
 from codemods.nnx.patterns import pattern
 
 _NEXT = pattern(r"^next_|_(next|tp1)$|^v_?tp1$")
+_ROUND = pattern(rb"roll\(|\[:1\]|\[0\]", needs=(b"roll(", b"[:1]", b"[0]"))
 _NAMES = pattern(rb"next_|_next\b|tp1", needs=(b"next", b"tp1"))
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    if any(module.source.matches(_ROUND) for module in context.asked.modules):
+        for scope, call, values in next_of_first(context):
+            text = ast.unparse(values)
+            yield finding(
+                RULE.code,
+                scope,
+                call,
+                f"this goes round: behind the last of `{text}` comes the first one, as if the sequence began again",
+                f"put the value behind the end there: jnp.concatenate([{text}[1:], last_value[None]])",
+            )
     if not any(module.source.matches(_NAMES) for module in context.project.modules):
         return
     for event in context.asked.calls():
@@ -60,11 +72,11 @@ def critic_loss(values, rewards):
 RULE = lint_rule(
     "NNX566",
     "next-values",
-    "what comes next is handed over without its last entry, and not without its first one",
+    "what comes next is handed over without its last entry, or goes round by roll",
     why="""\
 Of a sequence `values`, those of the steps are `values[:-1]` and those of the steps after them `values[1:]`. A function
 that gets the former twice compares each value with itself: the targets are late by one step, and rewards spread more
-slowly or not at all.
+slowly or not at all. `jnp.roll(values, -1)` moves them too, and puts the first one behind the last step.
 """,
     source="Sutton and Barto, Reinforcement Learning, section 6.1; measured: other targets",
     check=_check,

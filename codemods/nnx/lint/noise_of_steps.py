@@ -19,7 +19,7 @@ _EQUATIONS = pattern(
     re.I,
     needs=(b"maruyama", b"langevin", b"brownian", b"wiener", b"sde", b"ornstein"),
 )
-_ROOT_OF_TWO = pattern(rb"sqrt\(2(\.0?)?\)|\b2(\.0?)?\s*\*\*\s*0?\.5")
+_ROOT_OF_TWO = pattern(rb"sqrt\(2(\.0?)?\)|\b2(\.0?)?\s*\*\*\s*0?\.5", needs=(b"sqrt(2", b"**"))
 _STEP = pattern(r"_?(dt|delta_t|step_size|h|d_t|timestep|time_step|eps|epsilon)\d?")
 
 

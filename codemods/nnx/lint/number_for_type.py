@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.array_for_axis import arrays_for_axes
 from codemods.nnx.lint.arrays import Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
@@ -48,6 +49,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{last(name)}` takes one list of arrays, and an array that follows for something else",
                 "write the arrays as a list",
             )
+    for event, word, instead in arrays_for_axes(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{word}` reduces one array, and takes what follows it for the axis",
+            f"for two arrays there is {instead}",
+        )
 
 
 def _same(event: CallEvent, place: int) -> bool:
@@ -60,6 +69,8 @@ def _same(event: CallEvent, place: int) -> bool:
 
 def _number(context: Context, event: CallEvent, value: Value) -> bool:
     """Say whether a value is a whole number: by what it is on all ways, or by what a parameter or field is called."""
+    if isinstance(value, Param) and _TYPE.search(value.name):
+        return False  # where it gets a number, the call of the function is wrong
     found = numbers(context, value, event.scope)
     if found:
         return all(type(one) is int for one in found)
@@ -67,6 +78,7 @@ def _number(context: Context, event: CallEvent, value: Value) -> bool:
     return isinstance(made, Param | Attr) and isinstance(value, Param | Attr) and bool(_SIZES.search(value.name))
 
 
+_TYPE = pattern(r"(^|_)d?type$")
 _SIZES = pattern(r"(^|_)(dims?|size|features|hidden|channels|width|height|batch|classes|length|num)(_|$)|^n_")
 
 
@@ -96,6 +108,7 @@ RULE = lint_rule(
     why="""\
 `jnp.zeros(3, 4)` makes 3 numbers of the type 4, `jax.random.normal(key, 3, 4)` likewise, and `jnp.concatenate(a, b)`
 joins the rows of `a` along the axis `b`: each raises a TypeError. Shapes are tuples, and what is joined is a list.
+`jnp.max(0, x)` reduces the 0 alone along the axis `x`; the greater of two is `jnp.maximum`.
 """,
     source="Stack Overflow; measured on JAX 0.6.2, 0.7.2 and 0.10.2: TypeError",
     severity="error",

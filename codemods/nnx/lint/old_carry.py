@@ -15,6 +15,7 @@ from codemods.nnx.lint.carried_dict import changed_in_place
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.old_cache import old_caches
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import is_none, names_in
 from codemods.nnx.lint.traced import Root
@@ -59,6 +60,14 @@ def _check(context: Context) -> Iterator[Finding]:
             node,
             "every round begins with a new carry: nothing of the steps before is remembered",
             "make it before the loop",
+        )
+    for scope, node, name in old_caches(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"the new cache is not used, and every round begins with the first `{name}`",
+            f"give it the name of the old one: {name}",
         )
 
 

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import made_by_jax
-from codemods.nnx.lint.beyond_table import beyond_tables
+from codemods.nnx.lint.beyond_table import beyond_tables, taken_beyond
 from codemods.nnx.lint.clamped_block import clamped_blocks
 from codemods.nnx.lint.clamped_neighbours import clamped_neighbours
 from codemods.nnx.lint.clamped_window import clamped_windows
@@ -26,6 +26,8 @@ from codemods.nnx.lint.taken_past import taken_past
 from codemods.nnx.nodes import elements, first_element, last_word
 from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
 
+_ONE_PAST = "the last of these indices is past the end: JAX reads the last element again"
+
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope, node, mode in negative_padding(context):
@@ -34,13 +36,16 @@ def _check(context: Context) -> Iterator[Finding]:
             scope,
             node,
             f"`{scope.module.source.text(node)}` is filled up with a negative number, which counts from the end: "
-            f'mode="{mode}" leaves out only what is past the end',
+            + (f'mode="{mode}" leaves out only what is past the end' if mode else "all padding goes to the last place"),
             "fill up with the length of the array, which is out of bounds",
         )
     yield from _blocks(context)
     told: set[ast.AST] = set()
     for scope, node, before in clamped_neighbours(context):
         told.add(node)
+        if before is None:
+            yield finding(RULE.code, scope, node, _ONE_PAST, "let the count end before, or wrap round: (index + 1) % n")
+            continue
         yield finding(
             RULE.code,
             scope,
@@ -87,7 +92,9 @@ def _blocks(context: Context) -> Iterator[Finding]:
 
 def _tables(context: Context) -> Iterator[Finding]:
     """Yield what is looked up past the end of an array, a table, or a list of branches."""
+    written: set[ast.AST] = set()
     for event, past, rows in taken_past(context):
+        written.add(event.node)
         yield finding(
             RULE.code,
             event.scope,
@@ -102,6 +109,17 @@ def _tables(context: Context) -> Iterator[Finding]:
             event.node,
             f"the table has {size} rows, counted from 0, and none for the id {missing}: what is looked up there is NaN",
             "give it more rows: num_embeddings is one more than the largest id",
+            related=[(made, "the id is put in here")] if made in event.scope.module.values else [],
+        )
+    for event, made, missing, size in taken_beyond(context):
+        if event.node in written:
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"the table has {size} rows, counted from 0, and none for the id {missing}: `take` gives NaN for it",
+            "give it more rows: one more than the largest id",
             related=[(made, "the id is put in here")] if made in event.scope.module.values else [],
         )
     for event, count, drawn in past_branches(context):

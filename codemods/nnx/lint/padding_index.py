@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.object_calls import given_to_objects
 from codemods.nnx.lint.origins import bound_once
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import in_test, written
 from codemods.nnx.lint.syntax import constant, keyword, names_in
 from codemods.nnx.lint.zero_padding import zero_padded
 from codemods.nnx.nodes import elements, last_word
@@ -31,23 +31,25 @@ _FILLING = {"full": (1, "fill_value"), "full_like": (1, "fill_value"), "pad": (9
 _JOINING = frozenset({"concatenate", "concat", "append", "hstack"})
 _MASKS = pattern(r"mask|valid|keep|is_pad|weights?$", re.I)
 _DEPTH = 8
+_SCATTER = pattern(rb"\.at\[", needs=(b".at[",))
+_OWN_ROW = pattern(rb"dummy|sentinel|trash|garbage|scratch|sink")  # the last row is one for padding
 
 
 def negative_padding(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
-    """Yield the indices that hold negative padding where padding is meant to be dropped, with what is done there.
+    """Yield the indices that hold negative padding where padding is meant to be dropped, with the mode, or none.
 
     Args:
         context: the analysis.
     """
     modules = [m for m in context.asked.modules if m.source.mentions(b"drop") or m.source.mentions(b"fill")
-               or m.source.mentions(b"FILL_OR_DROP")]  # fmt: skip
+               or m.source.mentions(b"FILL_OR_DROP") or m.source.matches(_SCATTER)]  # fmt: skip
     if not modules:
         return
     for event in context.bodies.named(*_UPDATES, *(last(name) for name in _TAKING)):
         if event.scope.module not in modules or in_test(event.scope):
             continue
         mode = _mode(context, event)
-        if not mode or keyword(event.node, "wrap_negative_indices") is not None:
+        if not (mode or _scatters(context, event)) or keyword(event.node, "wrap_negative_indices") is not None:
             continue
         for index in _indices(context, event):
             value = event.scope.module.values.get(index)
@@ -67,6 +69,20 @@ def _mode(context: Context, event: CallEvent) -> str:
     return "fill" if isinstance(found, Ref) and last(found.name) == "FILL_OR_DROP" else ""
 
 
+def _scatters(context: Context, event: CallEvent) -> bool:
+    """Say whether a call without a mode changes places of an array that has no row of its own for padding."""
+    func, source = event.node.func, event.scope.module.source
+    if last_word(func) in {"get", "take", "take_along_axis"} or event.value.keyword("mode") is not None:
+        return False
+    whole = _changed_at(func)
+    made = written(context, whole[0], event.scope) if whole is not None else None
+    if not isinstance(made, ast.Call) or not source.matches(_SCATTER) or source.matches(_OWN_ROW):
+        return False
+    if last_word(made.func) == "zeros_like":
+        return True
+    return last_word(made.func) == "zeros" and not any(isinstance(n, ast.Add) for n in ast.walk(made))
+
+
 def _indices(context: Context, event: CallEvent) -> list[ast.expr]:
     """Return the indices of ``x.at[...].add(...)``, or those that are given to a function."""
     func = event.node.func
@@ -75,13 +91,17 @@ def _indices(context: Context, event: CallEvent) -> list[ast.expr]:
         given = keyword(event.node, "indices")
         place = _TAKING[name]
         return [given] if given is not None else event.node.args[place : place + 1]
-    place_of = func.value if isinstance(func, ast.Attribute) else None
-    if not isinstance(place_of, ast.Subscript) or not isinstance(place_of.value, ast.Attribute):
-        return []
-    if place_of.value.attr != "at":
-        return []
-    parts = elements(place_of.slice)
+    changed = _changed_at(func)
+    parts = elements(changed[1]) if changed is not None else []
     return [part for part in parts if isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Call)]
+
+
+def _changed_at(func: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """Return the array and the index of ``x.at[...].add``; None of anything else."""
+    place = func.value if isinstance(func, ast.Attribute) else None
+    if not isinstance(place, ast.Subscript) or not isinstance(place.value, ast.Attribute) or place.value.attr != "at":
+        return None
+    return place.value.value, place.slice
 
 
 def _padded(context: Context, bound: Bound, depth: int, seen: set[Bound]) -> bool:

@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.modules import is_linen
 from codemods.nnx.lint.names import WITH_PATH, last
 from codemods.nnx.lint.path_filters import compared
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, literal, resolved
 from codemods.nnx.lint.syntax import constant
+from codemods.nnx.values import Sequence
 
 _OF_NAMES = frozenset({"flax.traverse_util.path_aware_map"})
 _LAYERS = frozenset({"BatchNorm", "Conv", "ConvTranspose", "Dense", "DenseGeneral", "Embed", "GRUCell", "GroupNorm",
@@ -35,7 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if function is None or function.scope.module not in context.asked:
             continue
         if name in WITH_PATH:
-            for node in () if own_keys else _with_entries(function.node):
+            for node in () if own_keys else _with_entries(context, function):
                 yield finding(
                     RULE.code,
                     function.scope,
@@ -62,8 +63,9 @@ def _asked(context: Context, event: CallEvent) -> FunctionFacts | None:
     return functions[0].function if len(functions) == 1 and not functions[0].function.decorators else None
 
 
-def _with_entries(node: ast.AST) -> Iterator[ast.Compare]:
+def _with_entries(context: Context, function: FunctionFacts) -> Iterator[ast.Compare]:
     """Yield the comparisons of a path, or of an entry of it, with names."""
+    node, scope = function.node, function.scope
     if not isinstance(node, ast.Lambda | ast.FunctionDef):
         return
     arguments = [*node.args.posonlyargs, *node.args.args]
@@ -75,37 +77,52 @@ def _with_entries(node: ast.AST) -> Iterator[ast.Compare]:
         return
     if any(isinstance(n, ast.arg) and n.arg == path and n is not arguments[0] for n in inner):
         return
-    entries = {
-        clause.target.id
-        for one in inner
-        for clause in (one.generators if isinstance(one, ast.GeneratorExp | ast.ListComp) else ())
-        if isinstance(clause.target, ast.Name) and _is_name(clause.iter, path)
-    }
-    stored = [n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in entries]
+    rounds = [(clause.target.id, clause.iter) for clause in _rounds(inner) if isinstance(clause.target, ast.Name)]
+    entries = {name for name, over in rounds if _is_name(over, path)}
+    stored = [n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     for one in inner:
         if not isinstance(one, ast.Compare) or len(one.ops) != 1 or not isinstance(one.ops[0], _OPERATORS):
             continue
         left, right = one.left, one.comparators[0]
         if isinstance(one.ops[0], ast.In | ast.NotIn) and _is_name(right, path):
-            if isinstance(constant(left), str):
+            over = [each for name, each in rounds if _is_name(left, name)]
+            if isinstance(literal(context, left, scope), str):
                 yield one
+            elif len(over) == 1 and stored.count(left.id if isinstance(left, ast.Name) else "") == 1:
+                if _are_names(context, over[0], scope):
+                    yield one
             continue
-        entry = (isinstance(left, ast.Name) and stored.count(left.id) == 1) or (
+        entry = (isinstance(left, ast.Name) and left.id in entries and stored.count(left.id) == 1) or (
             isinstance(left, ast.Subscript) and _is_name(left.value, path) and type(constant(left.slice)) is int
         )
-        if entry and _names(right, one.ops[0]):
+        if not entry:
+            continue
+        if isinstance(one.ops[0], ast.In | ast.NotIn):
+            named = _are_names(context, right, scope)
+        else:
+            named = isinstance(literal(context, right, scope), str)
+        if named:
             yield one
+
+
+def _rounds(nodes: list[ast.AST]) -> Iterator[ast.comprehension | ast.For]:
+    """Yield what goes through something: the clauses of comprehensions, and loops."""
+    for node in nodes:
+        if isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp):
+            yield from node.generators
+        elif isinstance(node, ast.For):
+            yield node
 
 
 def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _names(node: ast.expr, operator: ast.cmpop) -> bool:
-    """Say whether an expression is a name, or for ``in`` several of them."""
-    value = constant(node)
-    if isinstance(operator, ast.Eq | ast.NotEq):
-        return isinstance(value, str)
+def _are_names(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is several names, also under a name of its own."""
+    found = resolved(context, node, scope)
+    made = found.value.node if found is not None and isinstance(found.value, Sequence) else None
+    value = constant(made if isinstance(made, ast.expr) else node)
     return isinstance(value, tuple | list | set) and bool(value) and all(isinstance(one, str) for one in value)
 
 

@@ -21,7 +21,7 @@ from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Item, Unknown, Value
 
 _LEVELS = pattern(r"alpha|beta|sigma|cum_?prod|(^|_)acp(_|$)", re.I)
-_TEXT = pattern(rb"alpha|beta|sigma|cum_?prod", re.I)
+_TEXT = pattern(rb"alpha|beta|sigma|cum_?prod", re.I, needs=(b"alpha", b"beta", b"sigma", b"prod"))
 _TIME = pattern(r"t|ts|time|times|time_?steps?|t_batch", re.I)
 _FILLING = frozenset({"full", "full_like", "broadcast_to", "array", "asarray", "atleast_1d", "repeat", "tile",
                       "int32", "float32"})  # fmt: skip

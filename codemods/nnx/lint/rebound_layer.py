@@ -10,6 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, resolved
+from codemods.nnx.lint.rebound_weights import rebound_weights
 from codemods.nnx.values import Call
 
 _WALKS = frozenset({"flax.nnx.iter_modules", "flax.nnx.iter_children", "flax.nnx.iter_graph", "flax.nnx.to_flat_state"})
@@ -37,6 +38,14 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"this changes the variable `{name}` of the loop, and nothing in the model",
                     "set the attribute of what holds it: setattr(parent, name, layer), or variable[...] = array",
                 )
+    for scope, statement, name in rebound_weights(context):
+        yield finding(
+            RULE.code,
+            scope,
+            statement,
+            f"this changes the variable `{name}` of the loop: what the loop goes through keeps the old arrays",
+            "make the weights anew: params = jax.tree.map(lambda p, g: p - rate * g, params, grads)",
+        )
 
 
 def _walks(context: Context, loop: ast.For) -> bool:
@@ -92,7 +101,8 @@ RULE = lint_rule(
     why="""\
 `for path, module in nnx.iter_modules(model)` gives each module a name; `module = nnx.LoRA(...)` gives the name to
 another object, and the model keeps its layer. What holds the layer has to be told: `setattr(parent, name, layer)`. An
-array is put into a Variable by `variable[...] = array`.
+array is put into a Variable by `variable[...] = array`. So it is with a list of weights: `p -= rate * grad` in a loop
+changes arrays of NumPy, but no array of JAX.
 """,
     source="Flax guide on model surgery; measured on Flax 0.10.7 and 0.12.8: the model stays as it was",
     check=_check,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
@@ -17,7 +18,7 @@ from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value, of_display
 
 _HEADS = pattern(r"(^|_)(n_?|num_?)?(heads?|groups)$|^(h|nh|H)$", re.I)
 
@@ -32,13 +33,38 @@ def _check(context: Context) -> Iterator[Finding]:
         whole, sizes = _measured(context, event, *found), found[1]
         axes = [_axis(event, size, whole) for size in sizes]
         moved = _moved(axes) or _split_off(event, sizes, axes, whole) or _merged(context, event, whole, sizes)
-        moved = moved or _heads_first(event, sizes, axes, whole)
+        moved = moved or _heads_first(event, sizes, axes, whole) or _patched(event, sizes, whole)
         factor = _multiplied(event, whole) if not moved else None
         if factor is not None:  # x @ w has the axes of x but the last one
             axes = [_axis(event, size, factor) for size in sizes]
             moved = _split_off(event, sizes, axes, factor) or _heads_first(event, sizes, axes, factor)
         if moved and not _shifted(event):
             yield finding(RULE.code, event.scope, event.node, moved, "change the order of the axes by jnp.transpose")
+
+
+def _patched(event: CallEvent, sizes: list[ast.expr], whole: Value) -> str:
+    """Say what is wrong with ``img.reshape(h // p, w // p, p, p, c)``; empty if nothing is known to be."""
+    parts = [_quotient(event, size, whole) for size in sizes]
+    for place, (one, other) in enumerate(pairwise(parts)):
+        if one is None or other is None or other[0] != one[0] + 1 or place + 2 >= len(sizes):
+            continue
+        if ast.unparse(sizes[place + 2]) in {one[1], other[1]}:
+            return (
+                f"the parts of axes {one[0]} and {other[0]} stand before the size of a part: a reshape does not move "
+                "axes, and none of these patches is one of the image"
+            )
+    return ""
+
+
+def _quotient(event: CallEvent, size: ast.expr, whole: Value) -> tuple[int, str] | None:
+    """Return the axis that is cut into parts, and the size of a part, for the number of parts: ``h // p``."""
+    value = event.scope.module.values.get(size)
+    value = of_display(value) if value is not None else None
+    node = value.node if isinstance(value, Unknown) else size
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv):
+        return None
+    axis = _axis(event, node.left, whole)
+    return (axis, ast.unparse(node.right)) if axis is not None else None
 
 
 def _measured(context: Context, event: CallEvent, whole: Value, sizes: list[ast.expr]) -> Value:

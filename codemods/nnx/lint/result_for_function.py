@@ -12,7 +12,7 @@ from codemods.nnx.lint.arrays import UNKNOWN, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Call, Const, Function, Ref, Value
+from codemods.nnx.values import Call, Const, Function, Mapping, Param, Ref, Value
 
 _FIRST = frozenset(
     f"{home}.{word}"
@@ -20,12 +20,28 @@ _FIRST = frozenset(
     for word in ("grad", "value_and_grad", "jit", "vmap", "pmap", "jacfwd", "jacrev", "hessian", "checkpoint", "remat",
                  "make_jaxpr", "linearize", "eval_shape")
 )  # fmt: skip
+#: Those whose second argument is a number, or there is none.
+_MADE = frozenset(
+    f"jax.{word}"
+    for word in ("grad", "value_and_grad", "jit", "vmap", "pmap", "jacfwd", "jacrev", "hessian", "checkpoint", "remat")
+)
 _BRANCHED = frozenset({"jax.lax.cond", "flax.nnx.cond", "jax.lax.switch", "flax.nnx.switch"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *sorted({last(n) for n in (*_FIRST, *BODIES)})):
         if event.value.starred or context.bodies.guarded(event.node, event.scope):
+            continue
+        if name in _MADE and len(event.value.args) > 1 and _array(context, event, event.value.args[1], name):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{last(name)}` makes a function: `{ast.unparse(event.node.args[1])}` is an argument of that",
+                f"call what it makes: {last(name)}({ast.unparse(event.node.args[0])})(...)"
+                if isinstance(event.node.args[0], ast.Name | ast.Attribute)
+                else "call what it makes with the array",
+            )
             continue
         for node in _functions(context, event, name):
             value = event.scope.module.values.get(node)
@@ -35,6 +51,17 @@ def _check(context: Context) -> Iterator[Finding]:
             if name in _BRANCHED and _number(context, event, value):
                 yield _found(event, node, name, f"give it a function: lambda *_: {ast.unparse(node)}")
                 break
+
+
+def _array(context: Context, event: CallEvent, value: Value, name: str) -> bool:
+    """Say whether a value is an array for certain, or a dict of parameters."""
+    if isinstance(value, Param):
+        return context.bodies.evidence(value.function).get(value.name) == "array"
+    if made_by_jax(context, value, event.scope) or (Arrays(context, {}).of(value, event.scope).axes or 0) > 0:
+        return True
+    if last(name) in {"vmap", "pmap"}:
+        return False  # axes may be written so
+    return isinstance(context.flow.resolve(context.flow.here(value, event.scope)).value, Mapping)
 
 
 def _found(event: CallEvent, node: ast.expr, name: str, way: str) -> Finding:

@@ -16,7 +16,7 @@ from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, kinds_of
-from codemods.nnx.lint.syntax import is_none
+from codemods.nnx.lint.syntax import argument, constant, is_none
 from codemods.nnx.lint.traced import COMPILED, function_of
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
@@ -176,8 +176,11 @@ def _seed(node: ast.expr) -> ast.expr:
 
 
 def _for_nothing(context: Context, event: CallEvent) -> bool:
-    """Say whether what is made with a key is bound again before anything reads it, in all statements with the key."""
+    """Say whether what is made with a key is bound again before anything reads it, in all statements with the key, or
+    can be one number alone."""
     statement, scope = event.statement, event.scope
+    if any(isinstance(n, ast.Call) and n.args[:1] == [event.node] and _one_number(n) for n in ast.walk(statement)):
+        return True
     names = given_names(statement, event.node)
     if not names or not isinstance(statement, ast.Assign):
         return False
@@ -195,6 +198,12 @@ def _for_nothing(context: Context, event: CallEvent) -> bool:
     return all(
         bool(made := given_names(one, one.value)) and unread(context, scope, one, made, rebound=True) for one in drawing
     )
+
+
+def _one_number(call: ast.Call) -> bool:
+    """Say whether integers are drawn from a range of one of them, or of none: ``randint(key, (1,), 0, 1)``."""
+    low, high = constant(argument(call, 2, "minval")), constant(argument(call, 3, "maxval"))
+    return last_word(call.func) == "randint" and isinstance(low, int) and isinstance(high, int) and high - low <= 1
 
 
 def key_anew(context: Context, node: ast.AST) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.lint.places import callers_of, in_test, literal, written
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import assignments, constant, inside, is_none
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Unknown, Value
@@ -103,6 +103,40 @@ def cached(function: FunctionFacts) -> bool:
 def _word(decorator: Value) -> str:
     value = decorator.callee if isinstance(decorator, Call) else decorator
     return str(getattr(value, "name", ""))
+
+
+def latched(context: Context, node: ast.AST, scope: Scope, loop: ast.AST) -> bool:
+    """Say whether a node runs in one round of a loop alone, as ``if f is None: f = ...`` and ``if not done: ...`` say.
+
+    Args:
+        context: the analysis.
+        node: the node.
+        scope: the scope that it stands in.
+        loop: the loop.
+    """
+    for block, arm in context.bodies.paths(scope).get(node, ()):
+        if not isinstance(block, ast.If) or arm != "body" or not inside(block, loop):
+            continue
+        set_here = [pair for statement in block.body for n in ast.walk(statement) for pair in assignments(n)]
+        for latch, closed in _latches(block.test):
+            closing = [value for target, value in set_here if ast.unparse(target) == latch]
+            stores = sum(ast.unparse(target) == latch for n in ast.walk(loop) for target, _ in assignments(n))
+            if closing and len(closing) == stores and all(map(closed, closing)):
+                return True
+    return False
+
+
+def _latches(test: ast.expr) -> Iterator[tuple[str, Callable[[ast.expr], bool]]]:
+    """Yield what has to be false, true or None for a test to hold, each with what says whether a value ends that."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for part in test.values:
+            yield from _latches(part)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield ast.unparse(test.operand), lambda value: bool(constant(value)) or isinstance(value, ast.Call)
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and is_none(test.comparators[0]):
+        yield ast.unparse(test.left), lambda value: not is_none(value)
+    elif isinstance(test, ast.Name | ast.Attribute):
+        yield ast.unparse(test), lambda value: isinstance(value, ast.Constant) and not value.value
 
 
 def rounds_at_most(context: Context, scope: Scope, loops: Sequence[ast.AST]) -> int | None:

@@ -19,7 +19,6 @@ from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.timing import starts
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Const
 
 _MEASURING = pattern(
     r"bench|time|timing|profil|warm|determin|reproduc|repeat|speed|latency|check|same|equal|(^|_)test", re.I
@@ -59,27 +58,57 @@ def _check(context: Context) -> Iterator[Finding]:
 def _seeded_anew(context: Context) -> Iterator[Finding]:
     """Yield the calls that get streams or a key made of the same number in every round, and whose results are kept."""
     for made, name in foreign(context, "Rngs", "key", "PRNGKey"):
-        numbers = made.value.given
-        if name not in SEEDS or not made.loops or not numbers or not all(isinstance(one, Const) for one in numbers):
+        if name not in SEEDS or not made.loops or in_test(made.scope) or not _same_seed(made):
             continue
-        for event in context.bodies.calls.get(made.scope, ()) if not in_test(made.scope) else ():
-            given = [*event.node.args, *(k.value for k in event.node.keywords)]
-            if made.node not in given or event.loops[-1:] != made.loops[-1:]:
+        held = _held(made)
+        for event in context.bodies.calls.get(made.scope, ()):
+            given = [one for arg in (*event.node.args, *(k.value for k in event.node.keywords)) for one in _parts(arg)]
+            streams = [one for one in given if one is made.node or (isinstance(one, ast.Name) and one.id == held)]
+            if len(streams) != 1 or event.loops[-1:] != made.loops[-1:]:
                 continue
             if last_word(event.node.func)[:1].isupper():
                 continue  # of an ensemble whose members begin alike another rule speaks
-            others = [one for one in given if one is not made.node]
-            if not others or not _collected(event) or not _unchanged(event, others) or _measures(context, event):
+            others = [one for one in given if one not in streams]
+            if not others or not _collected(event) or not _unchanged(event, others, held) or _measures(context, event):
                 continue
             if context.flow.calls.name(event).startswith(("jax.", "flax.")) or not _told_apart(event):
                 continue
             yield finding(
                 RULE.code,
                 event.scope,
-                event.node,
+                made.node if held else event.node,
                 f"`{ast.unparse(made.node)}` begins anew in every round, and so all results are the same",
                 "make the streams once, before the loop, or give every round a key of its own",
             )
+
+
+def _same_seed(made: CallEvent) -> bool:
+    """Say whether streams or a key are made of numbers that the innermost loop around them does not change."""
+    numbers = [*made.node.args, *(k.value for k in made.node.keywords)]
+    loop = made.loops[-1]
+    bound = names_in(loop.target) if isinstance(loop, ast.For | ast.comprehension) else frozenset()
+    if isinstance(loop, ast.For | ast.While):
+        bound |= {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return bool(numbers) and all(_plain(one) and not names_in(one) & bound for one in numbers)
+
+
+def _held(made: CallEvent) -> str:
+    """Return the variable that a loop binds to new streams and reads once; empty if there is none."""
+    statement, loop = made.statement, made.loops[-1]
+    if not isinstance(statement, ast.Assign) or statement.value is not made.node or not isinstance(loop, ast.For):
+        return ""
+    target = statement.targets[0]
+    if len(statement.targets) != 1 or not isinstance(target, ast.Name) or statement not in loop.body:
+        return ""
+    found = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == target.id]
+    return target.id if len(found) == 2 else ""
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """Return the values of a dict that is written out, or an expression itself."""
+    if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
+        return [part for value in node.values for part in _parts(value)]
+    return [node]
 
 
 def _told_apart(event: CallEvent) -> bool:
@@ -99,6 +128,8 @@ def _collected(event: CallEvent) -> bool:
         return isinstance(statement.op, ast.Add) and _is(statement.value, event.node)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(loop, ast.For):
         target = statement.targets[0]
+        if isinstance(target, ast.Name) and statement.value is event.node:
+            return _appended(loop, target)
         return (
             isinstance(target, ast.Subscript)
             and bool(names_in(target.slice) & names_in(loop.target))
@@ -111,6 +142,20 @@ def _collected(event: CallEvent) -> bool:
         and call.func.attr == "append"
         and len(call.args) == 1
         and _is(call.args[0], event.node)
+    )
+
+
+def _appended(loop: ast.For, target: ast.Name) -> bool:
+    """Say whether all that a loop does with a variable is to append it to a list."""
+    uses = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == target.id]
+    return len(uses) == 2 and any(
+        isinstance(call := one.value, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "append"
+        and len(call.args) == 1
+        and call.args[0] in uses
+        for one in loop.body
+        if isinstance(one, ast.Expr)
     )
 
 
@@ -129,12 +174,18 @@ def _is(node: ast.expr, call: ast.Call) -> bool:
     return True
 
 
-def _unchanged(event: CallEvent, given: list[ast.expr]) -> bool:
-    """Say whether nothing in the innermost loop changes, or may change, what a call is given."""
+def _unchanged(event: CallEvent, given: list[ast.expr], held: str = "") -> bool:
+    """Say whether nothing in the innermost loop changes, or may change, what a call is given.
+
+    Args:
+        event: the call.
+        given: what it is given.
+        held: a variable that gets the same in every round.
+    """
     if not all(_plain(one) for one in given):
         return False
     own = set(ast.walk(event.node))
-    names = names_in(event.node)
+    names = names_in(event.node) - {held}
     loop = event.loops[-1]
     if isinstance(loop, ast.comprehension):
         if names & names_in(loop.target) or loop.ifs:

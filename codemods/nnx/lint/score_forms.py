@@ -266,6 +266,51 @@ _WRONG = (
         (b"margin",),
         named={"N": _NEGATIVE, "P": _POSITIVE},
     ),
+    Wrong(
+        ("(X - min(X))/max(X) - min(X)", "(X - min(X))/(max(X) - min(X) - min(X))"),
+        "without parentheses only the greatest number divides, and the least is taken off again",
+        "(x - x.min()) / (x.max() - x.min())",
+        (b"min(", b"max("),
+    ),
+    Wrong(
+        ("P*R/(P + R)",),
+        "the harmonic mean of two numbers has a factor of 2: equal precision and recall give half of it",
+        "2 * precision * recall / (precision + recall)",
+        (b"f1",),
+        pattern(r"(^|_)f1|f_?score|f_?measure"),
+        {"P": pattern(r"^(p|prec\w*|precision\w*|ppv)$"), "R": pattern(r"^(r|rec\w*|tpr|sensitivity)$")},
+        whole=True,
+    ),
+    Wrong(
+        (
+            "1 - sum((Y - P)**2)/sum(Y**2)",
+            "1 - sum((P - Y)**2)/sum(Y**2)",
+            "1 - mean((Y - P)**2)/mean(Y**2)",
+            "1 - mean((P - Y)**2)/mean(Y**2)",
+        ),
+        "the total of the squares is one about the mean: this is near 1 for all targets far from zero",
+        "1 - sum((y - p)**2) / sum((y - y.mean())**2)",
+        (b"1 -", b"**"),
+        pattern(r"(^|_)r_?2|r_?squared|r_?square|coef\w*_of_det"),
+        {"Y": pattern(r"^(y\w*|targets?|labels?|truth|actual|observed)$")},
+        {"Y": pattern(r"mean|cent|resid")},
+    ),
+    Wrong(
+        ("cumsum(X)/arange(N)",),
+        "arange begins at 0: the first mean is divided by zero, and all others by one too few",
+        "jnp.cumsum(x) / jnp.arange(1, n + 1)",
+        (b"cumsum", b"arange("),
+        unlike={"N": pattern(r"^\d+(\.\d*)?$")},  # arange(1, n + 1)
+        whole=True,
+    ),
+    Wrong(
+        ("sqrt(mean(l2_loss(P, Y)))", "sqrt(mean(l2_loss(E)))", "mean(l2_loss(P, Y))**0.5"),
+        "optax.l2_loss is half the square: the root mean square error is greater by the root of two",
+        "jnp.sqrt(optax.squared_error(predictions, targets).mean())",
+        (b"l2_loss",),
+        pattern(r"rms|root_mean"),
+        whole=True,
+    ),
 )
 
 

@@ -14,7 +14,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, foreign, position
+from codemods.nnx.lint.places import each, foreign, formula_of, position
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import argument, assignments, constant, new_axis
 from codemods.nnx.nodes import elements, last_word
@@ -115,6 +115,8 @@ def _points(
     difference = _written(inner, scope)
     if difference in differences:
         return differences[difference]
+    if isinstance(difference, ast.Call):
+        return _given_to_pairs(context, difference, scope)
     if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
         return None
     one, two = (_spread(_operand(context, side, scope)) for side in (difference.left, difference.right))
@@ -124,6 +126,23 @@ def _points(
         return None
     values = scope.module.values
     return one[0] if values.get(one[0]) == values.get(two[0]) else None
+
+
+def _given_to_pairs(context: Context, node: ast.Call, scope: Scope) -> ast.expr | None:
+    """Return the points that a function of the project gets, if it gives all their differences: ``moves(x)``."""
+    call = scope.module.values.get(node)
+    if not isinstance(call, Call) or call.starred:
+        return None
+    called = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(call, scope))]
+    formula = formula_of(context, called[0]) if len(called) == 1 else None
+    if formula is None or isinstance(formula, ast.Call):
+        return None
+    points = _points(context, formula, called[0].scope, True, {})
+    param = called[0].scope.module.values.get(points) if points is not None else None
+    if not isinstance(param, Param) or param.function is not called[0]:
+        return None
+    place = position(param)
+    return argument(node, place, param.name) if place >= 0 else None
 
 
 def _operand(context: Context, node: ast.expr, scope: Scope) -> ast.expr:

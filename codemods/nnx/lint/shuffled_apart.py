@@ -13,6 +13,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.half_shuffled import half_shuffled
+from codemods.nnx.lint.half_split import half_split
 from codemods.nnx.lint.places import foreign, formula_of, in_test, passed, position, target_of, written
 from codemods.nnx.lint.syntax import argument, constant, entry_word
 from codemods.nnx.nodes import last_word
@@ -71,6 +72,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{ast.unparse(labels.value)}` is in its old order, and `{ast.unparse(part.value)}` in the drawn one: "
                 "labels do not belong to their examples",
                 "index both with the order",
+                related=[(event.node, "drawn here")],
+            )
+        for part, rest in half_split(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                rest,
+                f"this is in the old order, and `{ast.unparse(part)}` in the drawn one: most of what is held out is in "
+                "both",
+                f"cut the order in two, and index with both parts: {ast.unparse(part.value)}[order[n:]]",
                 related=[(event.node, "drawn here")],
             )
         block = context.bodies.block(event.statement, event.statement, event.scope)
@@ -420,7 +431,8 @@ RULE = lint_rule(
     "examples and their labels are put into two different random orders",
     why="""\
 Two keys, or two draws of one generator, give two orders. Put into one each, examples and labels no longer belong
-together, and nothing can be learnt from them but how often each label comes. One order has to be drawn for both.
+together, and nothing can be learnt from them but how often each label comes. One order has to be drawn for both. What
+is held out by `x[order[:n]]` is in the remaining `x[n:]` as well, for the most part.
 """,
     source="Stack Overflow, on shuffling two arrays in unison; measured: labels do not belong to their examples",
     severity="error",

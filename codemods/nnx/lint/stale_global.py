@@ -330,12 +330,19 @@ def _chosen_by(context: Context, name: ast.Name, scope: Scope) -> Iterator[ast.e
 
 
 def _settled(node: ast.Assign) -> bool:
-    """Say whether a statement gives a variable the same value again: that of an attribute, or a literal."""
+    """Say whether a statement gives a variable the same value again: that of an attribute, a literal, or a function
+    transformed, as ``jax.pmap(jnp.argsort)``."""
+    value = node.value
+    if isinstance(value, ast.Call) and last_word(value.func) in _TRANSFORMS and len(value.args) == 1:
+        return isinstance(value.args[0], ast.Attribute) and all(
+            isinstance(n, _LITERAL) for k in value.keywords for n in ast.walk(k.value)
+        )
     return all(isinstance(n, _PLAIN) for n in ast.walk(node.value)) or all(
         isinstance(n, _LITERAL) for n in ast.walk(node.value)
     )
 
 
+_TRANSFORMS = frozenset({"jit", "pmap", "vmap", "grad", "value_and_grad"})
 _PLAIN = ast.Attribute | ast.Name | ast.Constant | ast.expr_context
 _LITERAL = (
     ast.Constant | ast.Tuple | ast.List | ast.Set | ast.Dict | ast.UnaryOp | ast.BinOp

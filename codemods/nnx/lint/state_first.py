@@ -53,6 +53,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 RULE.code, event.scope, event.node, words, "write it as `tx.update(grads, opt_state, params)`"
             )
             continue
+        word = last_word(target.elts[0])
+        if _for_weights(context, event, target.elts[0]):
+            yield finding(
+                RULE.code,
+                event.scope,
+                target,
+                f"an update of optax gives what is to be added: here it takes the place of `{word}`",
+                "add it to them: params = optax.apply_updates(params, updates)",
+            )
+            continue
         first, second = map(last_word, target.elts)
         if not _swapped(context, event) and not (
             _STATE.search(first) and not _STATE.search(second) and _UPDATES.search(second)
@@ -65,6 +75,19 @@ def _check(context: Context) -> Iterator[Finding]:
             "an update of optax gives the updates first and the new state second",
             "unpack it as `updates, opt_state = ...`",
         )
+
+
+def _for_weights(context: Context, event: CallEvent, target: ast.expr) -> bool:
+    """Say whether the updates get the name of the parameters, and are not added to others afterwards."""
+    word, words = last_word(target), [last_word(argument) for argument in event.node.args[:3]]
+    if not isinstance(target, ast.Name) or _PARAMS.fullmatch(word) is None or word == words[0] or words[2:3] != [word]:
+        return False
+    return not any(
+        last_word(argument) == word
+        for other in context.bodies.calls.get(event.scope, ())
+        if last_word(other.node.func) in {"apply_updates", "tree_map", "map"}
+        for argument in other.node.args[1:]
+    )
 
 
 def _exchanged(context: Context, event: CallEvent) -> str:
@@ -137,7 +160,7 @@ RULE = lint_rule(
     "an update of optax with its arguments or results the wrong way round",
     why="""\
 `tx.update(grads, opt_state)` gives the updates first and the state second. Swapped, the state is applied to the
-parameters, which raises an error about tree structures.
+parameters, which raises an error about tree structures. The updates are no parameters: `apply_updates` adds them.
 """,
     source="optax documentation; measured on optax 0.2: ValueError about tree structures",
     severity="error",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -150,6 +151,8 @@ def measured(context: Context) -> list[Measured]:
                     continue
                 if _unfinished(context, scope, max(lines), read):
                     awaited = _awaited_after(context, scope, max(lines), read, ast.unparse(node.right))
+                    if not awaited and _sent_off(context, scope, max(lines), read):
+                        continue
                     # what stands between the clock and the difference may wait, too
                     if awaited or _unfinished(context, scope, max(lines), node):
                         again = _called_before(context, scope, max(lines), read)
@@ -167,8 +170,23 @@ def _written_before(context: Context, scope: Scope, start: int, node: ast.BinOp)
         return False
     before = whole.values[: whole.values.index(part)]
     shown = {call for one in before if isinstance(one, ast.FormattedValue) for call in ast.walk(one.value)}
+    if {n.id for n in shown if isinstance(n, ast.Name)} & _results(context, scope, start, node.lineno):
+        return True
     events = context.bodies.calls.get(scope, ()) if shown else ()
     return any(event.node in shown and _runs_compiled(context, event, start) for event in events)
+
+
+def _results(context: Context, scope: Scope, start: int, end: int) -> set[str]:
+    """Return the variables that get what functions give between two lines, but for those of Python itself."""
+    return {
+        name.id
+        for n in context.bodies.nodes(scope)
+        if isinstance(n, ast.Assign) and start < n.lineno < end and isinstance(n.value, ast.Call)
+        if not hasattr(builtins, last_word(n.value.func)) and not clock(context, n.value, scope)
+        for target in n.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    }
 
 
 def _reading(context: Context, node: ast.expr, scope: Scope) -> ast.Call | None:
@@ -273,8 +291,25 @@ def _meant(context: Context, scope: Scope, read: ast.Call) -> bool:
 
 def _awaited_after(context: Context, scope: Scope, start: int, read: ast.Call, started: str) -> bool:
     """Say whether what was computed in the time measured is waited for afterwards, where nothing is measured again."""
-    if _meant(context, scope, read):
+    waits = [] if _meant(context, scope, read) else _waits_behind(context, scope, start, read)
+    if not waits:
         return False
+    return not any(
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and n.lineno > min(waits)
+        and ast.unparse(n.right) == started and (again := _reading(context, n.left, scope)) is not None
+        and again.lineno > min(waits)
+        for n in context.bodies.nodes(scope)
+    )  # fmt: skip
+
+
+def _sent_off(context: Context, scope: Scope, start: int, read: ast.Call) -> bool:
+    """Say whether the time to send something off is wanted: the function says that it is asynchronous, and waits."""
+    text = scope.module.source.text(scope.node) if scope.function is not None else ""
+    return "async" in text.lower() and bool(_waits_behind(context, scope, start, read))
+
+
+def _waits_behind(context: Context, scope: Scope, start: int, read: ast.Call) -> list[int]:
+    """Return the lines that wait, behind the time measured, for what was computed in it."""
     made: set[str] = set()
     for event in context.bodies.calls.get(scope, ()):
         statement = event.statement
@@ -289,14 +324,7 @@ def _awaited_after(context: Context, scope: Scope, start: int, read: ast.Call, s
             of = event.node.args[0] if event.node.args else func.value if isinstance(func, ast.Attribute) else None
             if of is not None and ast.unparse(of) in made:
                 waits.append(event.node.lineno)
-    if not waits:
-        return False
-    return not any(
-        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and n.lineno > min(waits)
-        and ast.unparse(n.right) == started and (again := _reading(context, n.left, scope)) is not None
-        and again.lineno > min(waits)
-        for n in context.bodies.nodes(scope)
-    )  # fmt: skip
+    return waits
 
 
 _NAMES = (ast.Name, ast.Attribute, ast.Subscript)

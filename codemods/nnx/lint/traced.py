@@ -479,12 +479,10 @@ class Traced:
             return False
         target, method = statement.targets[0], event.node.args[0]
         if isinstance(target, ast.Name) and isinstance(method, ast.Name):
-            return target.id != method.id and for_nothing(event, target.id, method.id)
+            return target.id != method.id and for_nothing(event, target.id, method.id, self._bodies)
         if not (isinstance(target, ast.Attribute) and isinstance(method, ast.Attribute)) or target.attr == method.attr:
             return False
-        if not any(
-            isinstance(e.node.func, ast.Attribute) and e.node.func.attr == method.attr for e in event.scope.module.calls
-        ):
+        if not any(isinstance(e.node.func, ast.Attribute) for e in self._bodies.named(method.attr)):
             return False
         return not any(e.node.attr == target.attr and e.context == "load" for e in self._flow.project.attributes())
 

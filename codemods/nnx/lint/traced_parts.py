@@ -106,14 +106,19 @@ def merged(held: ast.Call, user: ast.Call) -> ast.Call:
     return ast.copy_location(ast.Call(func=user.func, args=user.args, keywords=[*kept, *user.keywords]), user)
 
 
-def for_nothing(event: CallEvent, compiled: str, function: str) -> bool:
-    """Say whether no name of what is compiled is read in a script, where its function is called: others import it."""
+def for_nothing(event: CallEvent, compiled: str, function: str, bodies: Bodies) -> bool:
+    """Say whether no name of what is compiled is read in a script, where its function is called: others import it.
+
+    The variables of a function nobody imports: there it is enough that other files call what is compiled as it is.
+    """
     scope = event.scope
     source = scope.module.source
     if scope.function is None and not source.cell_starts and not source.mentions(b"__main__"):
         return False
     names = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == compiled]
     called = any(isinstance(e.node.func, ast.Name) and e.node.func.id == function for e in scope.module.calls)
+    if not called and scope.function is not None and compiled not in scope.globals:
+        called = any(True for _ in bodies.named(function))
     return called and all(isinstance(n.ctx, ast.Store) for n in names)
 
 

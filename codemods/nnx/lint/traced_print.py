@@ -149,12 +149,15 @@ def _lesson(event: CallEvent) -> bool:
     return any(map(_TRACERS.search, source.lines[begin - 1 : source.cell_end(place) - 1]))
 
 
+_CALL = pattern(r"(\w+_)?(step|train|eval|update|loss|init|predict|apply)(_\w+)?\(\w+ ?= ?%[srd]")
+
+
 def _tells_of_trace(event: CallEvent) -> bool:
     """Say whether a message names the function with its arguments, as ``step(batch=%s)``: of shapes, once compiled."""
     function, first = event.scope.function, event.node.args[0] if event.node.args else None
     if function is None or not isinstance(first, ast.Constant) or not isinstance(first.value, str):
         return False
-    return first.value.startswith(function.name + "(")
+    return first.value.startswith(function.name + "(") or _CALL.match(first.value) is not None
 
 
 def _formats(context: Context) -> Iterator[Finding]:

@@ -23,8 +23,10 @@ _PARAM = Ref("flax.nnx.Param")
 # where a project says one of these, the optimizer may leave something out
 _ELSEWHERE = pattern(
     rb"set_to_zero|multi_transform|\bmasked\(|DiffState|PathContains|nnx\.(All|Not|Any|map_state|filter_state)\b"
-    rb"|\bfreeze\("
-)
+    rb"|\bfreeze\(",
+    needs=(b"set_to_zero", b"multi_transform", b"masked(", b"diffstate", b"pathcontains", b"nnx.all", b"nnx.not",
+           b"nnx.any", b"nnx.map_state", b"nnx.filter_state", b"freeze("),
+)  # fmt: skip
 _DRAWN = pattern(r"\b(rngs?|random|initializers?|normal|uniform|key)\b|_init\b")
 _SINUS = pattern(r"sinus|sin_?cos|cos_?sin|(^|_)(sin|cos|cis|pe|rope|rotary|freqs?)(_|$)|(^|_)pos\w*_(enc|table)")
 _MASK = pattern(r"(^|_)(masks?|tril|triu|causal)$")

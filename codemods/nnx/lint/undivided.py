@@ -10,7 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, formula_of, in_test
+from codemods.nnx.lint.places import each, formula_of, in_test, written
 from codemods.nnx.lint.sum_of_means import is_mean
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.nodes import first_element, last_word
@@ -31,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
         elif isinstance(node, ast.Assign):
             sums += _carried(context, node, scope)
         for statement, place, home in sums:
-            total, gradients = _names(statement)
+            total, gradients = _names(context, statement, home)
             if not gradients or not _of_means(context, place, home):
                 continue
             if _divided(context, total, scope, place) and not _used_divided(context, gradients, scope, place):
@@ -74,23 +74,31 @@ def _adds(node: ast.expr) -> bool:
 def _carried(context: Context, node: ast.Assign, scope: Scope) -> Iterator[tuple[ast.AST, ast.AST, Scope]]:
     """Yield a scan whose carry is the sums of a loss and of its gradients, with the body that adds them."""
     target, call = node.targets[0], node.value
-    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(call, ast.Call):
+    if not isinstance(target, ast.Tuple) or not isinstance(call, ast.Call):
         return
     word = last_word(call.func)
+    if word == "scan" and len(target.elts) != 2:
+        return
     body = argument(call, *_BODIES[word]) if word in _BODIES else None
     given = scope.module.values.get(body) if body is not None else None
     carry = target.elts[0] if word == "scan" else target
     if given is None or not isinstance(carry, ast.Tuple):
         return
     reached = context.flow.calls.callables(context.flow.here(given, scope))
-    if len(reached) == 1 and len(carry.elts) == 2:
+    if len(reached) == 1:
         home = reached[0].function.scope
         if any(isinstance(one, ast.expr) and _adds(one) for one in context.bodies.nodes(home)):
             yield node, home.node, home
 
 
-def _names(statement: ast.AST) -> tuple[str, str]:
-    """Return the names of the sums of the loss and of the gradients; the first is empty if it is not known."""
+def _names(context: Context, statement: ast.AST, home: Scope) -> tuple[str, str]:
+    """Return the names of the sums of the loss and of the gradients; the first is empty if it is not known.
+
+    Args:
+        context: the analysis.
+        statement: what adds to the sums in a loop, or takes them of the carry of a scan.
+        home: the scope of the loop, or of the body of the scan.
+    """
     if not isinstance(statement, ast.Assign):
         return "", ""
     target = statement.targets[0]
@@ -99,7 +107,30 @@ def _names(statement: ast.AST) -> tuple[str, str]:
     pair = target.elts[0] if isinstance(target, ast.Tuple) else None
     pair = target if isinstance(pair, ast.Name) else pair  # of a fori_loop
     names = [last_word(one) for one in pair.elts] if isinstance(pair, ast.Tuple) else []
-    return (names[0], names[1]) if len(names) == 2 and all(names) else ("", "")
+    parts = _returned(context, home, len(names))
+    sums = [name for name, part in zip(names, parts, strict=False) if _adds(part)]
+    totals = [name for name, part in zip(names, parts, strict=False) if _is_sum(part)]
+    if len(sums) == 1 and all(names):
+        others = totals or [name for name in names if name not in sums]
+        return (others[0], sums[0]) if totals or len(others) == 1 else ("", "")
+    return (names[0], names[1]) if len(names) == 2 and all(names) and not sums else ("", "")
+
+
+def _is_sum(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+
+
+def _returned(context: Context, home: Scope, count: int) -> list[ast.expr]:
+    """Return the parts of the carry that the body of a loop gives; nothing if it has another number of them."""
+    formula = formula_of(context, home.function) if home.function is not None else None
+    while isinstance(formula, ast.Tuple) and formula.elts and len(formula.elts) != count:
+        formula = written(context, formula.elts[0], home)
+    if not isinstance(formula, ast.Tuple) or not formula.elts:
+        return []
+    inner = written(context, formula.elts[0], home)
+    if isinstance(inner, ast.Tuple) and len(inner.elts) == count:  # of a scan, beside its output
+        formula = inner
+    return [written(context, one, home) for one in formula.elts]
 
 
 def _of_means(context: Context, place: ast.AST, scope: Scope) -> bool:

@@ -6,15 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import bound_once
-from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved, written
 from codemods.nnx.lint.syntax import names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Mapping
+from codemods.nnx.values import Call, Item, Mapping
 
 _MASKS = pattern(r"(^|_)(mask(s|ed)?|valid|padding|non_?pad|keep|is_token|(loss|token)_weights?)(_|$)")
 _DEPTH = 3
@@ -23,12 +24,14 @@ _DEPTH = 3
 def _check(context: Context) -> Iterator[Finding]:
     if not any(module.source.mentions(b"pmean") for module in context.asked.modules):
         return
+    told: set[Scope] = set()  # the losses whose value and gradient are both averaged
     for event, name in foreign(context, "pmean"):
         if name != "jax.lax.pmean" or not event.node.args or in_test(event.scope):
             continue
-        for one in _parts(event.node.args[0], event.scope):
-            mask = _masked(context, one, event.scope)
-            if mask:
+        for one, scope in _parts(context, event.node.args[0], event.scope):
+            mask = _masked(context, one, scope)
+            if mask and (scope is event.scope or scope not in told):
+                told.add(scope)
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -40,14 +43,44 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
 
 
-def _parts(node: ast.expr, scope: Scope) -> list[ast.expr]:
-    """Return what a mean over devices is taken of: one value, or the entries of a dict or tuple."""
+def _parts(context: Context, node: ast.expr, scope: Scope) -> list[tuple[ast.expr, Scope]]:
+    """Return what a mean over devices is taken of: one value, the entries of a dict or tuple, or what a loss gives."""
     value = scope.module.values.get(node)
     if isinstance(value, Mapping) and isinstance(value.node, ast.Dict):
-        return [*value.node.values]
+        return [(one, scope) for one in value.node.values]
     if isinstance(node, ast.Tuple | ast.List):
-        return node.elts
-    return [node]
+        return [part for one in node.elts for part in _parts(context, one, scope)]
+    loss = _loss_of(context, node, scope)
+    formula = formula_of(context, loss) if loss is not None else None
+    if loss is not None and formula is not None:
+        node, scope = formula.elts[0] if isinstance(formula, ast.Tuple) and formula.elts else formula, loss.scope
+    given = written(context, node, scope)
+    call = scope.module.values.get(given)
+    if (
+        not isinstance(given, ast.Call)
+        or not isinstance(call, Call)
+        or context.flow.calls.callee_name(context.flow.here(call, scope))
+    ):
+        return [(node, scope)]
+    called = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(call, scope))]
+    formula = formula_of(context, called[0]) if len(called) == 1 else None
+    return [(formula, called[0].scope)] if formula is not None else [(node, scope)]
+
+
+def _loss_of(context: Context, node: ast.expr, scope: Scope) -> FunctionFacts | None:
+    """Return the function of the project whose value or gradient something is: ``value_and_grad(loss_fn)(params)``."""
+    found = resolved(context, node, scope)
+    while found is not None and isinstance(found.value, Item | Indexed):
+        found = context.flow.follow(found, found.value.base)
+    if found is None or not isinstance(found.value, Call):
+        return None
+    made = context.flow.follow(found, found.value.callee)
+    if not isinstance(made.value, Call) or not made.value.args:
+        return None
+    if context.flow.calls.callee_name(made) not in {"jax.value_and_grad", "jax.grad"}:
+        return None
+    called = context.flow.calls.callables(context.flow.follow(made, made.value.args[0]))
+    return called[0].function if len(called) == 1 else None
 
 
 def _masked(context: Context, node: ast.expr, scope: Scope) -> str:

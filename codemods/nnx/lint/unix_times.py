@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.numbers import numbers
+from codemods.nnx.lint.numbers import numbers, the_number
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
@@ -40,9 +40,11 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     times = _Times(context)
     told: set[ast.AST] = set()
-    for scope, given in _differences(context):
+    for scope, given, done in _differences(context):
         found = times.ask(_bound(context, given, scope))
-        if found is None or found[1] in told or not (times.clocked or _named(given, found[1])):
+        if found is None or found[1] in told:
+            continue
+        if not (times.clocked or done == _REST or _named(given, found[1], *times.sums)):
             continue
         if found[0].module not in context.asked or in_test(found[0]):
             continue
@@ -53,18 +55,26 @@ def _check(context: Context) -> Iterator[Finding]:
             "times since 1970 need 31 bits in seconds, and float32 has 24: these are rounded to two minutes, or cut "
             "off as int32",
             "subtract the first time in NumPy, before the array goes to JAX: jnp.asarray(t - t[0])",
-            related=[(given, "a difference of such times")] if scope.module is found[0].module else [],
+            related=[(given, done)] if scope.module is found[0].module else [],
         )
 
 
-def _differences(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
-    """Yield what something is subtracted from."""
+_DIFFERENCE = "a difference of such times"
+_REST = "the time of the hour, day or week, of such times"
+_PERIODS = frozenset({3600, 24 * 3600, 7 * 24 * 3600})
+
+
+def _differences(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
+    """Yield what something is subtracted from, and times of which the hours or days are taken off, with what it is."""
     for scope, node in each(context, ast.BinOp):
         if isinstance(node.op, ast.Sub) and constant(node.left) is None:
-            yield scope, node.left
+            yield scope, node.left, _DIFFERENCE
+        elif isinstance(node.op, ast.Mod):
+            if the_number(context, scope.module.values.get(node.right), scope) in _PERIODS:
+                yield scope, node.left, _REST
     for event, name in foreign(context, "diff", "ediff1d"):
         if name.startswith("jax.numpy.") and event.node.args:
-            yield event.scope, event.node.args[0]
+            yield event.scope, event.node.args[0], _DIFFERENCE
 
 
 def _bound(context: Context, node: ast.expr, scope: Scope) -> Bound:
@@ -92,12 +102,14 @@ class _Times:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.clocked = False  # whether a clock has given one
+        self.sums: list[ast.BinOp] = []  # of a time and something else
         self._narrowed: dict[Bound, tuple[Scope, ast.AST] | None] = {}  # within one question
         self._known: dict[tuple[Bound, bool], bool] = {}
 
     def ask(self, bound: Bound) -> tuple[Scope, ast.AST] | None:
         """Return where times were made float32; None of anything else."""
         self.clocked = False
+        self.sums.clear()
         self._narrowed.clear()
         self._known.clear()
         return self._made(bound, 0)
@@ -204,6 +216,7 @@ class _Times:
             return False
         ways = (self._context.flow.with_value(source, scope.module.values.get(side) or Unknown(side))
                 for side in (node.left, node.right))  # fmt: skip
+        self.sums.append(node)
         return any(self.absolute(way, depth + 1, floats=floats) for way in ways)
 
     def _call(self, source: Bound, value: Call, depth: int, floats: bool) -> bool:
@@ -248,8 +261,8 @@ RULE = lint_rule(
     "differences of times since 1970 in float32",
     why="""\
 1.7e9 seconds lie where float32 knows every 128th number only. Times that are made float32 and subtracted then are all
-the same, or two minutes apart. The difference has to be taken in float64, which NumPy and Python have and JAX has not
-without `jax_enable_x64`, or in integers.
+the same, or two minutes apart, and so is the time of the day that `t % 86400` takes. The difference has to be taken in
+float64, which NumPy and Python have and JAX has not without `jax_enable_x64`, or in integers.
 """,
     source="github.com/jax-ml/jax/issues/17319; measured: four distinct times of 400",
     severity="error",

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
@@ -18,6 +18,7 @@ from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 _WORDS = frozenset(last(name) for name in TREE_MAPS)
+_DEPTH = 2  # through how many functions a tuple is returned
 #: What trees of arrays are called.
 _TREES = pattern(
     r"(^|_)(params?|parameters|grads?|gradients?|updates?|weights|variables|batch_stats|tree|pytree|mu|nu|"
@@ -130,14 +131,23 @@ def _results(context: Context, bound: Bound, call: Call) -> int:
     if len(call.args) < 2 or call.starred or call.keywords or context.flow.calls.callee_name(bound) not in TREE_MAPS:
         return 0
     callees = context.flow.calls.callables(context.flow.follow(bound, call.args[0]))
-    if len(callees) != 1 or callees[0].function.generator:
+    return _given(context, callees[0].function) if len(callees) == 1 else 0
+
+
+def _given(context: Context, function: FunctionFacts, depth: int = 0) -> int:
+    """Return how many results a function has in a tuple, also by a function that it calls; zero if not known."""
+    if function.generator:
         return 0
-    lengths = {_length(value) for value in callees[0].function.returns}
+    lengths = {_length(context, value, function, depth) for value in function.returns}
     return lengths.pop() if len(lengths) == 1 else 0
 
 
-def _length(value: Value) -> int:
+def _length(context: Context, value: Value, function: FunctionFacts, depth: int) -> int:
     """Return how many parts a tuple is written of; zero for other values."""
+    if isinstance(value, Call) and depth < _DEPTH:
+        called = context.flow.calls.invoked(context.flow.here(value, function.scope))
+        if len(called) == 1 and not called[0][0].gradient and not called[0][0].function.decorators:
+            return _given(context, called[0][0].function, depth + 1)
     node = value.node if isinstance(value, Sequence) else None
     if not isinstance(node, ast.Tuple) or any(isinstance(one, ast.Starred) for one in node.elts):
         return 0

@@ -47,7 +47,7 @@ def untraced(
         handed = _handed_on(function)
         declared = None if handed is None else _declared(handed, params[skipped:])
     else:
-        declared = _declared(options, params[skipped:])
+        declared = _excluded(options, rest) if last(name) == "vectorize" else _declared(options, params[skipped:])
     axes = _axes(name, options)
     if declared is None or (axes is not None and _unreadable(axes)):
         return Untraced(frozenset(params))  # rather nothing than something wrong
@@ -107,6 +107,24 @@ def _declared(options: ast.Call, rest: list[str]) -> set[str] | None:
     if node is not None and names is None and not is_none(node):
         return None
     return found | {name for name in several(names) if isinstance(name, str)}
+
+
+def _excluded(options: ast.Call, rest: list[str]) -> set[str] | None:
+    """Return the parameters that ``vectorize`` hands on as they are; None if what says so cannot be read."""
+    node = keyword(options, "excluded")
+    if node is None and len(options.args) > 1:
+        node = options.args[1]
+    if node is None:
+        return set()
+    if isinstance(node, ast.Call) and len(node.args) < 2 and last_word(node.func) in {"set", "frozenset"}:
+        node = node.args[0] if node.args else ast.Tuple(elts=[])
+    if not isinstance(node, ast.Set | ast.Tuple | ast.List):
+        return None
+    places = [constant(one) for one in node.elts]
+    if not all(isinstance(one, int | str) for one in places):
+        return None
+    numbered = {rest[one] for one in places if isinstance(one, int) and 0 <= one < len(rest)}
+    return numbered | {one for one in places if isinstance(one, str)}
 
 
 def _axes(name: str, options: ast.Call) -> ast.expr | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
@@ -107,10 +108,27 @@ def thrown_away(use: Use) -> bool:
         return False
     if use.helper and not isinstance(use.event.node.func, ast.Name):
         return False  # a method may keep what it draws
-    value: ast.expr = statement.value
-    while isinstance(value, ast.Call) and value is not use.event.node and last_word(value.func) == "block_until_ready":
-        value = value.args[0] if value.args else value.func.value if isinstance(value.func, ast.Attribute) else value
-    return value is use.event.node
+    return _waited_for(statement.value, use.event.node)[0] is use.event.node
+
+
+def only_waited_for(use: Use) -> bool:
+    """Say whether nobody takes what a function gives, and the text waits for it, to have it compiled."""
+    statement = use.event.statement
+    return thrown_away(use) and isinstance(statement, ast.Expr) and _waited_for(statement.value, use.event.node)[1]
+
+
+def _waited_for(value: ast.expr, call: ast.Call) -> tuple[ast.expr, bool]:
+    """Return what a text waits for, a part of it perhaps, and whether it does: ``f(key).x.block_until_ready()``."""
+    waited = False
+    while value is not call:
+        if isinstance(value, ast.Attribute | ast.Subscript):
+            value = value.value
+        elif isinstance(value, ast.Call) and last_word(value.func) == "block_until_ready":
+            waited = True
+            value = value.args[0] if value.args else value.func
+        else:
+            break
+    return value, waited
 
 
 def of_no_effect(context: Context, use: Use) -> bool:
@@ -275,10 +293,20 @@ def loaded_over(context: Context, use: Use) -> bool:
         ),
         None,
     )
-    if len(names) != 1 or block is None:
+    if block is None:
         return False
     begin = block.index(statement) + 1
-    for later in block[begin : begin + _NEAR]:
+    if last(use.name) == "split":
+        made = [one for one in block[begin:] if names & names_in(one)]
+        if len(made) != 1 or not isinstance(made[0], ast.Assign) or not isinstance(made[0].value, ast.Call):
+            return False  # the new keys go elsewhere, too
+        names, begin = set(given_names(made[0], made[0].value)), block.index(made[0]) + 1
+    return len(names) == 1 and _loaded(block[begin : begin + _NEAR], names)
+
+
+def _loaded(statements: Sequence[ast.stmt], names: set[str]) -> bool:
+    """Say whether the first of some statements that reads a variable loads other values into its form."""
+    for later in statements:
         if not names & names_in(later):
             continue
         calls = [n for n in ast.walk(later) if isinstance(n, ast.Call) and names & names_in(n)]

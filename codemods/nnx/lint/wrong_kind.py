@@ -74,7 +74,8 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _guarded(context: Context, event: CallEvent) -> bool:
-    return context.bodies.guarded(event.node, event.scope)
+    """Say whether an error is expected of a call, or a condition asks for the type of what it gets."""
+    return context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope)
 
 
 def _merged(context: Context, event: CallEvent) -> Iterator[Finding]:
@@ -103,6 +104,12 @@ def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
     node = event.node.args[0]
     if _stream(context, value, event):
         yield _key_wanted(event, node, f"`jax.random.{word}`")
+        return
+    resolved = context.flow.resolve(context.flow.here(value, event.scope)).value
+    if isinstance(getattr(resolved, "node", None), ast.Tuple) or _shape(resolved):
+        text = event.scope.module.source.text(node)
+        message = f"`jax.random.{word}` takes a key first, and `{text}` is a shape"
+        yield finding(RULE.code, event.scope, node, message, f"give it a key of its own: jax.random.{word}(key, ...)")
         return
     other = event.value.args[1] if len(event.value.args) > 1 else None
     if _number(context, value, event) and not (other is not None and _is_key(context, other, event)):
@@ -194,6 +201,10 @@ def _weighted(context: Context) -> Iterator[Finding]:
                 f"the fourth argument of `jax.random.choice` is `replace`, and `{text}` is an array",
                 f"give the probabilities by name: p={text}",
             )
+
+
+def _shape(value: Value) -> bool:
+    return isinstance(value, Attr) and value.name == "shape"
 
 
 def _stream(context: Context, value: Value, event: CallEvent) -> bool:

@@ -50,11 +50,11 @@ NOWHERE: frozenset[int] = frozenset()
 # Functions that are not the project's and hand on what they get, or take it out of what they get, by last name.
 _HANDING_ON = frozenset(
     {
-        "Dict", "List", "Sequential", "_asdict", "_make", "_replace", "asdict", "astuple", "cast", "chain", "clone",
-        "copy", "cycle", "data", "deepcopy", "defaultdict", "deque", "dict", "enumerate", "frozenset", "get",
-        "getattr", "graphdef", "islice", "items", "iter", "list", "merge", "next", "pop", "popitem", "product",
-        "replace", "reversed", "set", "setattr", "setdefault", "sorted", "split", "tuple", "union", "values", "vars",
-        "zip",
+        "Dict", "List", "Sequential", "__setattr__", "_asdict", "_make", "_replace", "asdict", "astuple", "cast",
+        "chain", "clone", "copy", "cycle", "data", "deepcopy", "defaultdict", "deque", "dict", "enumerate",
+        "frozenset", "get", "getattr", "graphdef", "islice", "items", "iter", "list", "merge", "next", "pop",
+        "popitem", "product", "replace", "reversed", "set", "setattr", "setdefault", "sorted", "split", "tuple",
+        "union", "values", "vars", "zip",
     }
 )  # fmt: skip
 # Functions that give a function which calls the one that they get, by last name.
@@ -419,7 +419,7 @@ class Graph:
             self._hand(argument, result)
             if word in REPLACING and name is not None:
                 self.flow(argument, self.field(name))
-        if word in {"getattr", "setattr"} and len(call.args) > 1:
+        if word in {"getattr", "setattr", "__setattr__"} and len(call.args) > 1:
             key = call.args[1]
             if isinstance(key, Const) and isinstance(key.value, str):
                 if word == "getattr":

@@ -245,8 +245,10 @@ class Groups:
                 self._consider(event)
 
     def _updated(self, event: CallEvent, updates: Made) -> None:
-        """Note a call of the update method of an optimizer, also by another name."""
+        """Note a call of the update method of an optimizer, also by another name; without arguments it always fails."""
         callee = event.value.callee
+        if not event.node.args and not event.node.keywords:
+            return
         if isinstance(event.node.func, ast.Attribute) and isinstance(callee, Attr) and callee.name == "update":
             self._update(event, callee)
         elif self._relevant and isinstance(event.node.func, ast.Name) and updates.may_make(callee):

@@ -17,6 +17,7 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell
 from codemods.nnx.known import CALLS_BODY, GRADIENTS, TRANSPARENT, foreign
+from codemods.nnx.optimizer.exported import exported
 from codemods.nnx.optimizer.groups import Group, Reason
 from codemods.nnx.optimizer.identity import Identity, Spellings
 from codemods.nnx.optimizer.origins import Constructor
@@ -290,6 +291,8 @@ class Threading:
         node = next(a for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs] if a.arg == param.name)
         if param.name in function.defaults:
             return self._fail(f"the optimizer of {function.name}() has a default", function.scope, function.node)
+        if not self.asked and exported(self.flow, function):
+            return self._fail(f"{function.name}() is in `__all__`, for others to call", function.scope, function.node)
         written = name
         outer = function.scope.parent or function.scope
         if node.annotation is not None:

@@ -41,6 +41,10 @@ class Contents:
         sources = self.context.sources.of(tree)
         return bool(sources) and all(self._object(source) for source in sources)
 
+    def alone(self, tree: Bound) -> bool:
+        """Say whether no container holds an NNX object of the tree, which may be something else without any."""
+        return not any(self.of(one) for one in self.context.sources.of(tree) if not self._object(one))
+
     def _inside(self, tree: Bound, depth: int) -> set[str]:
         if depth > _DEPTH:
             return set()

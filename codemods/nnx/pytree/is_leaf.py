@@ -13,7 +13,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell
 from codemods.nnx.pytree.contents import TESTS, Contents
 from codemods.nnx.pytree.functions import SHORT_NAMES, TreeFunction, tree_function
-from codemods.nnx.pytree.leaf_use import wants_arrays
+from codemods.nnx.pytree.leaf_use import changes_arrays_alone, wants_arrays
 from codemods.nnx.rewrite import RewriteError, add_keyword, replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.source import Source
@@ -65,6 +65,8 @@ def _for_arrays(context: Context, contents: Contents, event: CallEvent, function
     """Say whether the call is made for the arrays in the objects, which only works since 0.11."""
     if function.maps and event.value.args:
         mapped = context.flow.here(event.value.args[0], event.scope)
+        if changes_arrays_alone(context.flow, mapped) and contents.alone(tree):
+            return True
         return wants_arrays(context.flow, mapped, _short(event.node.func).endswith("with_path"))
     return contents.bare(tree) and _iterated(event)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from codemods.nnx.context import Context
-from codemods.nnx.flow import Flow
 from codemods.nnx.project import Modules
 from codemods.nnx.rng.forks import Forks
 from codemods.nnx.rng.layouts import Layouts
 from codemods.nnx.rng.origins import RNGS, Origin, Origins
+from codemods.nnx.rng.reached import Reached
 from codemods.nnx.rng.splits import Split, Splits
-from codemods.nnx.sources import Sources
 
 
 def rng_analysis(context: Context) -> RngAnalysis:
@@ -20,16 +19,17 @@ def rng_analysis(context: Context) -> RngAnalysis:
 
 
 def _of_project(context: Context) -> RngAnalysis:
-    return RngAnalysis(context.flow, context.sources)
+    return RngAnalysis(context)
 
 
 class RngAnalysis:
     """The streams of one project."""
 
-    def __init__(self, flow: Flow, sources: Sources) -> None:
-        self.layouts = Layouts(flow, sources)
-        self._flow = flow
-        self._sources = sources
+    def __init__(self, context: Context) -> None:
+        self.layouts = Layouts(context.flow, context.sources)
+        self.reached = Reached(context)
+        self._flow = context.flow
+        self._sources = context.sources
 
     @cached_property
     def splits(self) -> tuple[Split, ...]:
@@ -39,7 +39,7 @@ class RngAnalysis:
     @cached_property
     def origins(self) -> Origins:
         """The calls of ``nnx.Rngs`` with the layers that fork their streams."""
-        return Origins(self._flow, self._sources, self.layouts)
+        return Origins(self._flow, self._sources, self.layouts, self.reached)
 
     def made_in(self, modules: Modules) -> list[Origin]:
         """Return every call of ``nnx.Rngs`` in some modules; nothing is followed if there is none."""

@@ -14,7 +14,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.project import scope_of
 from codemods.nnx.rng.analysis import rng_analysis
-from codemods.nnx.rng.layers import layer
+from codemods.nnx.rng.layers import CELLS, layer
 from codemods.nnx.rng.layouts import Shape
 from codemods.nnx.rng.origins import Origin
 from codemods.nnx.rng.signs import migrates
@@ -23,6 +23,7 @@ from codemods.nnx.source import Source
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Mapping, Ref, Sequence, Value
 from codemods.nnx.variables import type_attribute
 
+_ARRANGING = frozenset({"list", "reversed", "sorted", "tuple"})
 _FLAT = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves", "flax.nnx.to_flat_state"})
 _SAME = frozenset({"flax.nnx.to_pure_dict", "flax.nnx.pure"})
 _STREAMS = frozenset({"flax.nnx.RngState", "flax.nnx.RngKey", "flax.nnx.RngCount"})
@@ -33,7 +34,7 @@ _DEPTH = 8  # how many objects in objects are looked into
 
 _MESSAGE = (
     "this counts the key and the counter of each layer that draws since Flax 0.11, up to 0.10 those of the Rngs that "
-    "the layers shared"
+    "the layers and recurrent cells shared"
 )
 _HELP = "count what is meant, as nnx.state(model, nnx.Param) or nnx.state(model, nnx.Not(nnx.RngState)) does"
 
@@ -51,10 +52,12 @@ class Number(NamedTuple):
     Attributes:
         forked: those that layers fork from a Rngs that they are given.
         private: those that layers make for themselves, as they did before.
+        cells: whether recurrent cells are among its parts, which kept the Rngs up to 0.10 and keep nothing since.
     """
 
     forked: int
     private: int
+    cells: bool = False
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -118,6 +121,8 @@ def _named(context: Context, module: ModuleFacts) -> Iterator[tuple[Scope, ast.e
     if not any(map(source.mentions, (b"flat_state", b"iter_graph", b"leaves_with_path"))):
         return
     for walk, target, shown in _loops(source):
+        while isinstance(walk, ast.Call) and last_word(walk.func) in _ARRANGING and walk.args:
+            walk = walk.args[0]
         value = module.values.get(walk)
         if value is None or not isinstance(target, ast.Tuple):
             continue
@@ -127,7 +132,7 @@ def _named(context: Context, module: ModuleFacts) -> Iterator[tuple[Scope, ast.e
         scope = scope_of(module, walk)
         model = _gone_over(context, context.flow.resolve(context.flow.here(value, scope)))
         streams = _streams(context, model) if model is not None else None
-        if streams is not None and streams[0].forked:
+        if streams is not None and (streams[0].forked or streams[0].cells):
             yield scope, walk
 
 
@@ -227,7 +232,7 @@ def _part(context: Context, made: Bound, call: Call, filters: tuple[Value, ...],
 def _differs(context: Context, model: Bound) -> bool:
     """Say whether there are more or fewer streams in an object since layers fork them."""
     found = _streams(context, model)
-    if found is None or found[0].forked == 0:
+    if found is None or not (found[0].forked or found[0].cells):
         return False
     number, origin = found
     assert origin.streams is not None
@@ -237,7 +242,9 @@ def _differs(context: Context, model: Bound) -> bool:
 def _streams(context: Context, model: Bound, depth: int = 0) -> tuple[Number, Origin] | None:
     """Return how many streams an object has, and the Rngs with the known names that its layers fork."""
     analysis = rng_analysis(context)
-    if not analysis.origins.layers or depth > _DEPTH:
+    if depth > _DEPTH:
+        return None
+    if not analysis.origins.layers and not _cells(context):
         return None
     sources = list(context.sources.of(model))
     made = sources[0].value if len(sources) == 1 else None
@@ -248,22 +255,27 @@ def _streams(context: Context, model: Bound, depth: int = 0) -> tuple[Number, Or
     if not isinstance(made, Call) or not isinstance(context.flow.follow(sources[0], made.callee).value, Class):
         return None
     shapes = analysis.layouts.of(model)
-    if not shapes or Shape.UNKNOWN in shapes:
-        return None
-    origins = _origins(context, sources[0], made)
-    if len(origins) != 1 or origins[0].streams is None:
+    if Shape.UNKNOWN in shapes or not (shapes or _cells(context)):
         return None
     number = _number(context, sources[0], 0)
-    return (number, origins[0]) if number is not None else None
+    origins = _origins(context, sources[0], made, number.cells) if number is not None else []
+    if number is None or len(origins) != 1 or origins[0].streams is None:
+        return None
+    return number, origins[0]
 
 
-def _origins(context: Context, made: Bound, call: Call) -> list[Origin]:
-    """Return the Rngs that a constructor is given whose streams layers fork."""
+def _cells(context: Context) -> bool:
+    """Say whether the project may make recurrent cells."""
+    return any(module.source.mentions(b"Cell") for module in context.project.modules)
+
+
+def _origins(context: Context, made: Bound, call: Call, cells: bool) -> list[Origin]:
+    """Return the Rngs that a constructor is given whose streams layers fork, or cells kept."""
     origins = rng_analysis(context).origins
     found: dict[Origin, None] = {}
     for given in call.given:
         for origin in origins.of(context.flow.with_value(made, given)):
-            if origin.kept:
+            if origin.kept or cells:
                 found[origin] = None
     return list(found)
 
@@ -274,7 +286,10 @@ def _number(context: Context, bound: Bound, depth: int) -> Number | None:
     if len(sources) != 1 or depth > _DEPTH:
         return None
     made, value, flow = sources[0], sources[0].value, context.flow
-    if rng_analysis(context).layouts.of(made) == frozenset():
+    if isinstance(value, Call) and flow.calls.callee_name(made) in CELLS:
+        return Number(0, 0, value.keyword("rngs") is not None)
+    own = isinstance(value, Call) and isinstance(flow.follow(made, value.callee).value, Class)
+    if rng_analysis(context).layouts.of(made) == frozenset() and not (own and _cells(context)):
         return Number(0, 0)
     if isinstance(value, Sequence | Mapping):
         items = value.items if isinstance(value, Sequence) else [item for _, item in value.items]
@@ -283,10 +298,12 @@ def _number(context: Context, bound: Bound, depth: int) -> Number | None:
         return None
     found = layer(flow, made)
     if found is not None:
-        own = Number(1, 0) if found.rngs is not None else Number(0, 1)
+        alone = Number(1, 0) if found.rngs is not None else Number(0, 1)
         inside = value.args[:2] if found.name in {"flax.nnx.RNN", "flax.nnx.Bidirectional"} else ()
         held = _sum(context, [flow.with_value(made, one) for one in inside], depth)
-        return Number(own.forked + held.forked, own.private + held.private) if held is not None else None
+        return (
+            Number(alone.forked + held.forked, alone.private + held.private, held.cells) if held is not None else None
+        )
     callee = flow.follow(made, value.callee).value
     if isinstance(callee, Ref) and callee.name == "flax.nnx.Sequential":
         return _sum(context, [flow.with_value(made, one) for one in value.args], depth)
@@ -304,18 +321,18 @@ def _number(context: Context, bound: Bound, depth: int) -> Number | None:
 def _sum(context: Context, parts: list[Bound], depth: int) -> Number | None:
     """Return how many streams several objects have together, which hold none in common."""
     seen: set[Bound] = set()
-    forked = private = 0
+    forked, private, cells = 0, 0, False
     for part in parts:
         number = _number(context, part, depth + 1)
         if number is None:
             return None
-        if number != (0, 0):
+        if number != Number(0, 0):
             source = next(iter(context.sources.of(part)))
             if source in seen:
                 return None
             seen.add(source)
-        forked, private = forked + number.forked, private + number.private
-    return Number(forked, private)
+        forked, private, cells = forked + number.forked, private + number.private, cells or number.cells
+    return Number(forked, private, cells)
 
 
 RULE = Rule(
@@ -325,10 +342,10 @@ RULE = Rule(
     why="""\
 Up to Flax 0.10 the layers of a model kept the Rngs that they were made with, and its streams stood in the state once,
 each with a key and a counter. Since 0.11 each Dropout, each attention layer with dropout and each RNN has a stream of
-its own. So `len(jax.tree.leaves(nnx.state(model)))` gives another number, and so does the sum of their sizes, which is
-often meant for the number of parameters; that is `nnx.state(model, nnx.Param)`. The paths of these leaves are others,
-too: `("dropout", "rngs", "key")` was `("dropout", "rngs", "dropout", "key")`, which matters where all paths are
-printed, or are the keys under which something is kept. The rule speaks where it knows the
+its own, and recurrent cells keep none. So `len(jax.tree.leaves(nnx.state(model)))` gives another number, and so does
+the sum of their sizes, which is often meant for the number of parameters; that is `nnx.state(model, nnx.Param)`. The
+paths of these leaves are others, too: `("dropout", "rngs", "key")` was `("dropout", "rngs", "dropout", "key")`, which
+matters where all paths are printed, or are the keys under which something is kept. The rule speaks where it knows the
 layers and the Rngs, and only where other findings show that the code is of 0.10.
 """,
     kind=Kind.REQUIRED,

@@ -98,9 +98,8 @@ def _later(
     function = made.scope.function
     if function is None or name not in function.params:
         return
-    for caller in context.flow.sites.callers(function):
-        passed = _passed(function, caller, name)
-        if passed is not None and not _restored(context, function, caller):
+    for caller, passed in rng_analysis(context).reached.handed(function, name):
+        if not _restored(context, function, caller):
             yield from _later(context, caller, passed, start, depth + 1)
 
 
@@ -108,21 +107,6 @@ def _restored(context: Context, function: FunctionFacts, caller: CallEvent) -> b
     """Say whether the caller has its streams back as they were: what is called gets split ones, by nnx.split_rngs."""
     called = chain(context.flow, context.flow.here(caller.value.callee, caller.scope))[0]
     return any(step.name == SPLIT for step in (*called, *decorators(context.flow, function)))
-
-
-def _passed(function: FunctionFacts, caller: CallEvent, name: str) -> ast.expr | None:
-    """Return what a call gives a parameter."""
-    by_name = next((k.value for k in caller.node.keywords if k.arg == name), None)
-    if by_name is not None:
-        return by_name
-    names = [*function.params]
-    if function.binding == "instance":
-        names = names[1:]
-    index = names.index(name) if name in names else len(caller.node.args)
-    given = caller.node.args[: index + 1]
-    if len(given) <= index or any(isinstance(argument, ast.Starred) for argument in given):
-        return None
-    return given[index]
 
 
 def _rngs(event: CallEvent, word: str) -> ast.expr | None:

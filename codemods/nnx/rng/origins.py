@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codemods.nnx.facts import CallEvent
@@ -12,6 +13,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.layers import SIGNATURES, Layer, layer
 from codemods.nnx.rng.layouts import Layouts
+from codemods.nnx.rng.reached import Reached
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Call, Const, Mapping, Param, Ref, Star, Value
 
@@ -56,10 +58,11 @@ class Origins:
         layers: the layers that fork a stream of some Rngs.
     """
 
-    def __init__(self, flow: Flow, sources: Sources, layouts: Layouts) -> None:
+    def __init__(self, flow: Flow, sources: Sources, layouts: Layouts, reached: Reached) -> None:
         self.flow = flow
         self.sources = sources
         self.layouts = layouts
+        self.reached = reached
         self.made: dict[Value, Origin] = {}
         self.layers: list[Kept] = []
         makers = flow.may.made_by({"Rngs"}), flow.may.made_by(name.rpartition(".")[2] for name in SIGNATURES)
@@ -90,7 +93,8 @@ class Origins:
         if isinstance(bound.value, Param):
             entries = self.flow.sites.entries(bound.value.function)
             given = [self.flow.argument(entry, bound.value.name) for entry in entries]
-            for argument in (*given, *self._lifted(bound.value)):
+            reaching = self._reaching(bound.value) if all(one is None for one in given) else ()
+            for argument in (*given, *self._lifted(bound.value), *reaching):
                 if argument is not None:
                     self._collect(self.flow.resolve(argument), found, seen)
             return
@@ -99,6 +103,15 @@ class Origins:
                 found[source.value] = self.made[source.value]
             elif isinstance(source.value, Param):
                 self._collect(source, found, seen)
+
+    def _reaching(self, param: Param) -> Iterator[Bound]:
+        """Yield what a function gets by way of a base class, of a table of classes, or of ``**named``."""
+        if param is param.function.self_param:
+            return
+        for event, given in self.reached.handed(param.function, param.name):
+            value = event.scope.module.values.get(given)
+            if value is not None:
+                yield self.flow.here(value, event.scope)
 
     def _lifted(self, param: Param) -> list[Bound]:
         """Return what a constructor's parameter gets under transforms, as in ``nnx.vmap(Block)(rngs)``."""

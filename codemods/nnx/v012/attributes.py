@@ -25,6 +25,7 @@ from codemods.nnx.v012.arrays import Arrays
 from codemods.nnx.v012.computed_names import taken
 from codemods.nnx.v012.handed import Handed
 from codemods.nnx.v012.tables import Tables
+from codemods.nnx.v012.taken_out import elements
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -462,6 +463,8 @@ class Attributes:
             return True
         if isinstance(found.value, Attr) and self._declared(found, found.value, _names_data):
             return True
+        if self._is_element(bound if isinstance(bound.value, Item | Indexed) else found):
+            return True
         if not isinstance(bound.value, Param | Call):
             return False
         return any(self.arrays.is_array(source) for source in self.context.sources.of(bound) - {bound})
@@ -530,6 +533,17 @@ class Attributes:
         try:
             named = taken(self.context, found)
             return bool(named) and all(map(self.is_data, named))
+        finally:
+            self._taking.discard(found.value)
+
+    def _is_element(self, found: Bound) -> bool:
+        """Say whether a value is taken out of a container that holds nothing but data."""
+        if found.value in self._taking:
+            return False
+        self._taking.add(found.value)
+        try:
+            held = elements(self.flow, found)
+            return bool(held) and all(map(self.is_data, held))
         finally:
             self._taking.discard(found.value)
 
@@ -634,7 +648,12 @@ class Attributes:
         return self.flow.calls.callee_name(self.flow.here(value, store.event.scope)) in _LISTS
 
     def may_be_none(self, store: Store) -> bool:
-        """Say whether a store puts an argument that may be left out and is None then, and no number or text."""
+        """Say whether a store puts an argument that may be left out and is None then, and no number or text; or data or
+        None, as a condition says."""
+        if isinstance(store.value, Choice):
+            ways = [self.flow.here(way, store.event.scope) for way in _ways(store.value)]
+            some = [way for way in ways if not _is_none(way.value)]
+            return len(some) < len(ways) and bool(some) and all(map(self.is_data, some))
         bound = self.flow.resolve(self.flow.here(store.value, store.event.scope))
         value = bound.value
         if not isinstance(value, Param) or not _is_none(value.function.defaults.get(value.name)):
@@ -996,6 +1015,15 @@ def _place(value: Item | Indexed) -> object:
 
 def _named(node: ast.AST) -> TypeGuard[ast.expr]:
     return isinstance(node, ast.Name | ast.Attribute)
+
+
+def _ways(value: Value) -> Iterator[Value]:
+    """Yield what a value may be, as conditions say."""
+    if isinstance(value, Choice):
+        for option in value.options:
+            yield from _ways(option)
+    else:
+        yield value
 
 
 def _is_none(value: Value | None) -> bool:

@@ -53,7 +53,18 @@ def _collected(event: CallEvent) -> bool:
     for one in source.of_type(ast.comprehension):
         if one.iter is event.node:
             return not one.ifs
-    return any(call.args[:1] == [event.node] and last_word(call.func) == "list" for call in source.of_type(ast.Call))
+    lists = [c for c in source.of_type(ast.Call) if c.args[:1] == [event.node] and last_word(c.func) == "list"]
+    return bool(lists) and not any(_asks_for_parts(test, lists[0]) for test in source.of_type(ast.Compare))
+
+
+def _asks_for_parts(test: ast.Compare, walk: ast.Call) -> bool:
+    """Say whether a comparison asks only whether a walk meets more than the module itself: ``len(list(...)) > 1``."""
+    left, other = test.left, test.comparators[0]
+    counted = isinstance(left, ast.Call) and last_word(left.func) == "len" and left.args[:1] == [walk]
+    if not counted or len(test.ops) > 1 or not isinstance(other, ast.Constant):
+        return False
+    strict = isinstance(test.ops[0], ast.Lt | ast.GtE)
+    return other.value == (2 if strict else 1)
 
 
 def _holds_sequential(context: Context, module: Bound, depth: int) -> bool:

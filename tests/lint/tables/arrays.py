@@ -303,6 +303,24 @@ y = np.linalg.solve(a, np.ones((n, d, 1)))[..., 0]
     ),
     "NNX840": Cases(
         bad=(
+            """\
+def filled(n):
+    row = jnp.zeros(n)
+    row.at[0] = 1.0  # NNX840
+    return row
+""",
+            """\
+def raised(row, i):
+    row = jnp.asarray(row)
+    row.at[i] += 1.0  # NNX840
+    return row
+""",
+            """\
+@jax.jit
+def replaced(row):
+    row.at[0] = row.sum()  # NNX840
+    return row
+""",
             "x[0] = 1.0  # NNX840\n",
             """\
 def f():
@@ -330,6 +348,23 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Frame:
+    def __init__(self):
+        self.at = {}
+def noted(frame, value):
+    frame.at[0, "loss"] = value
+    frame.at[1, "loss"] = jnp.float32(0.5)
+    return frame
+print(noted(Frame(), 2.0).at)
+""",
+            """\
+def filled(n):
+    row = jnp.zeros(n)
+    row = row.at[0].set(1.0)
+    return row.at[1].add(2.0)
+print(filled(3))
+""",
             """\
 import io
 def trimmed(series, start):
@@ -959,6 +994,20 @@ y = mean([x[0], x[1]])  # NNX844
         ),
         clean=(
             """\
+import dataclasses
+@dataclasses.dataclass(frozen=True)
+class Categorical:
+    values: list
+    shares: list
+    def __post_init__(self):
+        shares = jnp.asarray(self.shares)
+        object.__setattr__(self, "shares", shares / shares.sum())
+        object.__setattr__(self, "values", jnp.asarray(self.values))
+    def mean(self):
+        return jnp.sum(self.shares * self.values), jnp.log(self.shares)
+print(Categorical([0.0, 1.0], [3.0, 1.0]).mean())
+""",
+            """\
 tree = {"w": x, "b": jnp.zeros(2)}
 squares = jax.tree.map(lambda p: jnp.sum(p**2), tree)
 print(sum(jax.tree.leaves(squares)), jnp.sum(jnp.stack(jax.tree.leaves(squares))), jnp.sum(squares["w"]))
@@ -1256,6 +1305,57 @@ class Net(nnx.Module):
     ),
     "NNX847": Cases(
         bad=(
+            """\
+def slopes(u):
+    cells = jnp.arange(u.shape[0])
+    return u[cells + 1] - u[cells]  # NNX847
+print(slopes(x))
+""",
+            """\
+def changes(u):
+    places = jnp.arange(len(u))
+    ahead = u[places + 1]  # NNX847
+    return ahead - u
+print(changes(x))
+""",
+            """\
+CELLS = 50
+def gradients(u):
+    cells = jnp.arange(CELLS)
+    return u[cells + 1] - u[cells]  # NNX847
+def advance(u, dt):
+    return u + dt * gradients(u)
+def simulate():
+    u = jnp.sin(0.1 * jnp.arange(CELLS))
+    for _ in range(3):
+        u = advance(u, 0.1)
+    return u
+print(simulate())
+""",
+            """\
+def padded(ids, n):
+    return np.pad(ids, (0, n - len(ids)), constant_values=-1)
+def counts(labels, n):
+    found = jnp.zeros(n)
+    return found.at[labels].add(1.0)  # NNX847
+print(counts(jnp.asarray(padded(np.array([0, 1]), 4)), 5))
+""",
+            """\
+ROWS = 6
+PAD = ROWS
+table = 0.1 * jax.random.normal(key, (ROWS, 3))
+ids = jnp.where(jnp.arange(4) < 2, jnp.arange(4), PAD)
+print(jnp.take(table, ids, axis=0))  # NNX847
+""",
+            """\
+WORDS = {"a": 0, "b": 1}
+PAD = len(WORDS)
+def init(key):
+    return {"table": jax.random.normal(key, (PAD, 3)), "w": jnp.ones((3, 2))}
+def embed(params, ids):
+    return jnp.take(params["table"], ids, axis=0) @ params["w"]  # NNX847
+print(embed(init(key), np.full((2, 4), PAD)))
+""",
             """\
 def laplacian(u):
     n, m = u.shape
@@ -1674,6 +1774,99 @@ jax.vmap(node, in_axes=(0, None))(genes, 1.0)
 """,
         ),
         clean=(
+            """\
+def slopes(u):
+    cells = jnp.arange(u.shape[0] - 1)
+    return u[cells + 1] - u[cells]
+print(slopes(x))
+""",
+            """\
+def slopes(u):
+    cells = jnp.arange(u.shape[0])
+    return (u[cells + 1] - u[cells])[:-1]
+print(slopes(x))
+""",
+            """\
+def slopes(u):
+    cells = jnp.arange(len(u))
+    return u[(cells + 1) % len(u)] - u
+print(slopes(x))
+""",
+            """\
+CELLS = 3
+def slopes(nodes):
+    cells = jnp.arange(CELLS)
+    return nodes[cells + 1] - nodes[cells]
+print(slopes(jnp.linspace(0.0, 1.0, CELLS + 1)))
+""",
+            """\
+def advantages(rewards, values):
+    steps = jnp.arange(rewards.shape[0])
+    return rewards + 0.9 * values[steps + 1] - values[steps]
+print(advantages(x, jnp.ones(4)))
+""",
+            """\
+def slopes(u):
+    cells = jnp.arange(len(u))  # the last difference is that of the edge to itself
+    return u[cells + 1] - u
+print(slopes(x))
+""",
+            """\
+def padded(ids, n):
+    return np.pad(ids, (0, n - len(ids)), constant_values=-1)
+def counts(labels, n):
+    return jnp.zeros(n).at[labels].add(jnp.where(labels >= 0, 1.0, 0.0))
+print(counts(jnp.asarray(padded(np.array([0, 1]), 4)), 5))
+""",
+            """\
+# a row more for padding
+def padded(ids, n):
+    return np.pad(ids, (0, n - len(ids)), constant_values=-1)
+def counts(labels, n):
+    return jnp.zeros(n + 1).at[labels].add(1.0)
+print(counts(jnp.asarray(padded(np.array([0, 1]), 4)), 5)[:-1])
+""",
+            """\
+# the row of the padding is left out again
+def padded(ids, n):
+    return np.pad(ids, (0, n - len(ids)), constant_values=-1)
+def counts(labels, n):
+    found = jnp.zeros(n).at[labels].add(1.0)
+    return found[:-1]
+print(counts(jnp.asarray(padded(np.array([0, 1]), 4)), 5))
+""",
+            """\
+# the last row stands for the padding
+dummy = 5
+def padded(ids, n):
+    return np.pad(ids, (0, n - len(ids)), constant_values=-1)
+def counts(labels, n):
+    return jnp.zeros(n).at[labels].add(1.0)
+print(counts(jnp.asarray(padded(np.array([0, 1]), 4)), dummy + 1))
+""",
+            """\
+ROWS = 6
+PAD = ROWS
+table = 0.1 * jax.random.normal(key, (ROWS + 1, 3))
+ids = jnp.where(jnp.arange(4) < 2, jnp.arange(4), PAD)
+print(jnp.take(table, ids, axis=0))
+""",
+            """\
+ROWS = 6
+PAD = ROWS
+table = 0.1 * jax.random.normal(key, (ROWS, 3))
+ids = jnp.where(jnp.arange(4) < 2, jnp.arange(4), PAD)
+print(jnp.take(table, ids, axis=0, mode="fill", fill_value=0.0))
+""",
+            """\
+# what is looked up for padding is taken out
+ROWS = 6
+PAD = ROWS
+table = 0.1 * jax.random.normal(key, (ROWS, 3))
+ids = jnp.where(jnp.arange(4) < 2, jnp.arange(4), PAD)
+found = jnp.take(table, ids, axis=0)
+print(jnp.where((ids == PAD)[:, None], 0.0, found))
+""",
             """\
 def laplacian(u):
     n, m = u.shape

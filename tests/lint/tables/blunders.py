@@ -231,6 +231,20 @@ print(solve(x))
     "NNX974": Cases(
         bad=(
             """\
+def patches(img, p):
+    h, w, c = img.shape
+    return img.reshape(h // p, w // p, p, p, c).reshape(-1, p * p * c)  # NNX974
+print(patches(jnp.ones((4, 4, 3)), 2))
+""",
+            """\
+def patchify(imgs, size):
+    b, h, w, c = imgs.shape
+    nh, nw = h // size, w // size
+    cut = jnp.reshape(imgs, (b, nh, nw, size, size, c))  # NNX974
+    return cut.reshape(b, nh * nw, -1)
+print(patchify(jnp.ones((1, 4, 4, 3)), 2))
+""",
+            """\
 def to_nhwc(images):
     n, c, h, w = images.shape
     return jnp.asarray(images).reshape(n, h, w, c)  # NNX974
@@ -338,6 +352,19 @@ def attention(q, k, v, heads):
             "print(Attend(nnx.Rngs(0))(jnp.ones((2, 3, 4))).shape)\n",
         ),
         clean=(
+            """\
+def patches(img, p):
+    h, w, c = img.shape
+    return img.reshape(h // p, p, w // p, p, c).transpose(0, 2, 1, 3, 4).reshape(-1, p * p * c)
+print(patches(jnp.ones((4, 4, 3)), 2).shape)
+""",
+            """\
+# patches that are put together again
+def image(tokens, like, p):
+    h, w, c = like.shape
+    return tokens.reshape(h // p, w // p, p, p, c).swapaxes(1, 2).reshape(h, w, c)
+print(image(jnp.ones((4, 12)), jnp.ones((4, 4, 3)), 2).shape)
+""",
             """\
 def to_nhwc(images):
     n, c, h, w = images.shape
@@ -531,6 +558,46 @@ def attend(q, k, v, mixing):
     "NNX976": Cases(
         bad=(
             """\
+def attend(scores, n):
+    causal = jnp.tril(jnp.ones((n, n), bool))
+    bias = jnp.where(causal, -1e9, 0.0)
+    return jax.nn.softmax(scores + bias, axis=-1)  # NNX976
+""",
+            """\
+NEG_INF = -1e9
+def attend(scores, v):
+    mask = jnp.tril(jnp.ones(scores.shape[-2:], dtype=bool))
+    scores = jnp.where(mask, NEG_INF, scores)  # NNX976
+    return jax.nn.softmax(scores, axis=-1) @ v
+""",
+            """\
+BIG = jnp.finfo(jnp.float32).min
+def attend(scores, v):
+    mask = jnp.tril(jnp.ones(scores.shape[-2:], dtype=bool))
+    return jax.nn.softmax(jnp.where(mask, BIG, scores), axis=-1) @ v  # NNX976
+""",
+            """\
+def attend(q, k, v):
+    scores = q @ k.T / jnp.sqrt(q.shape[-1])
+    weights = jax.nn.softmax(scores, axis=-1)
+    weights = jnp.where(jnp.tril(jnp.ones(scores.shape, bool)), weights, 0.0)  # NNX976
+    return weights @ v
+""",
+            """\
+def causal(n):
+    places = jnp.arange(n)
+    return places[:, None] >= places[None, :]
+def attend(q, k, v):
+    weights = jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", q, k))
+    return jnp.einsum("bqk,bkd->bqd", weights * causal(q.shape[1]), v)  # NNX976
+""",
+            """\
+def attend(q, k, v):
+    mask = jnp.tril(jnp.ones((q.shape[0], k.shape[0])))
+    weights = mask * jax.nn.softmax(jnp.matmul(q, k.T) * q.shape[-1] ** -0.5, axis=-1)  # NNX976
+    return weights @ v
+""",
+            """\
 def attend(q, k, v):
     weights = jax.nn.softmax(q @ k.T / jnp.sqrt(q.shape[-1]), axis=-1)
     weights = jnp.where(jnp.tril(jnp.ones(weights.shape, bool)), weights, -1e9)  # NNX976
@@ -640,6 +707,73 @@ print(draw(key, x, x))
 """,
         ),
         clean=(
+            """\
+def attend(scores, n):
+    causal = jnp.tril(jnp.ones((n, n), bool))
+    bias = jnp.where(causal, 0.0, -1e9)
+    return jax.nn.softmax(scores + bias, axis=-1)
+print(attend(jnp.ones((3, 3)), 3))
+""",
+            """\
+NEG_INF = -1e9
+def attend(scores, v):
+    mask = jnp.tril(jnp.ones(scores.shape[-2:], dtype=bool))
+    scores = jnp.where(mask, scores, NEG_INF)
+    return jax.nn.softmax(scores, axis=-1) @ v
+print(attend(jnp.ones((3, 3)), jnp.ones((3, 2))))
+""",
+            """\
+# a number that hides nothing
+LOW = -1.0
+def attend(scores, v):
+    mask = jnp.tril(jnp.ones(scores.shape[-2:], dtype=bool))
+    return jax.nn.softmax(jnp.where(mask, LOW, scores), axis=-1) @ v
+print(attend(jnp.ones((3, 3)), jnp.ones((3, 2))))
+""",
+            """\
+# hidden places by a name
+NEG = jnp.finfo(jnp.float32).min
+def attend(scores, v):
+    hidden = jnp.triu(jnp.ones(scores.shape[-2:], dtype=bool), k=1)
+    return jax.nn.softmax(jnp.where(hidden, NEG, scores), axis=-1) @ v
+print(attend(jnp.ones((3, 3)), jnp.ones((3, 2))))
+""",
+            """\
+def attend(q, k, v):
+    weights = jax.nn.softmax(q @ k.T / jnp.sqrt(q.shape[-1]), axis=-1)
+    weights = weights * jnp.tril(jnp.ones(weights.shape))
+    return weights / weights.sum(-1, keepdims=True) @ v
+print(attend(jnp.ones((3, 4)), jnp.ones((3, 4)), jnp.ones((3, 4))))
+""",
+            """\
+def attend(q, k, v):
+    mask = jnp.tril(jnp.ones((3, 3), bool))
+    scores = jnp.where(mask, q @ k.T, -jnp.inf)
+    weights = jax.nn.softmax(scores, axis=-1)
+    return jnp.where(mask, weights, 0.0) @ v
+print(attend(jnp.ones((3, 4)), jnp.ones((3, 4)), jnp.ones((3, 4))))
+""",
+            """\
+def routed(logits, top):
+    weights = jax.nn.softmax(logits @ jnp.ones((4, 3)), axis=-1)
+    kept = jnp.where(weights >= jax.lax.top_k(weights, top)[0][:, -1:], weights, 0.0)
+    return kept
+print(routed(jnp.ones((3, 4)), 2))
+""",
+            """\
+def dropped(key, q, k, v, rate=0.1):
+    weights = jax.nn.softmax(q @ k.T, axis=-1)
+    keep = jax.random.bernoulli(key, 1 - rate, weights.shape)
+    return jnp.where(keep, weights / (1 - rate), 0.0) @ v
+print(dropped(key, jnp.ones((3, 4)), jnp.ones((3, 4)), jnp.ones((3, 4))))
+""",
+            """\
+def later(q, k):
+    weights = jax.nn.softmax(q @ k.T, axis=-1)
+    leak = jnp.sum(jnp.where(jnp.tril(jnp.ones((3, 3), bool)), weights, 0.0))
+    return leak
+print(later(jnp.ones((3, 4)), jnp.ones((3, 4))))
+""",
             # numbers, and truth values that choose or are made numbers of
             f"def attend(q, k):\n{_QK}    mask = jnp.tril(jnp.ones(scores.shape[-2:], dtype=bool))\n"
             "    return jax.nn.softmax(scores + (1 - mask) * -1e9)\nprint(attend(*[jnp.ones((2, 3, 4))] * 2))\n",
@@ -700,7 +834,7 @@ print(counted(jnp.ones((3, 3)), jnp.ones(3) > 0))
 def attend(q, k, v):
     weights = jax.nn.softmax(q @ k.T / jnp.sqrt(q.shape[-1]), axis=-1)
     weights = jnp.where(jnp.tril(jnp.ones(weights.shape, bool)), weights, 0.0)
-    return weights @ v
+    return weights / weights.sum(-1, keepdims=True) @ v
 print(attend(jnp.ones((3, 2)), jnp.ones((3, 2)), jnp.ones((3, 2))))
 """,
             """\
@@ -848,6 +982,22 @@ def hits(logits, labels):
     "NNX980": Cases(
         bad=(
             """\
+def last(h, lengths):
+    return h[:, lengths - 1]  # NNX980
+print(last(jnp.ones((2, 5, 3)), jnp.array([2, 4])))
+""",
+            """\
+def last(hidden, mask):
+    ends = mask.sum(axis=1) - 1
+    return hidden[:, ends, :]  # NNX980
+print(last(jnp.ones((2, 5, 3)), jnp.ones((2, 5), int)))
+""",
+            """\
+def score(outputs, batch):
+    return outputs[:, batch["seq_lens"] - 1].mean()  # NNX980
+print(score(jnp.ones((2, 5)), {"seq_lens": jnp.array([2, 4])}))
+""",
+            """\
 def predict(params, v):
     logits = v @ params["w"] + params["b"]
     return logits - jax.nn.logsumexp(logits, axis=1, keepdims=True)
@@ -934,6 +1084,29 @@ def chosen(q, actions):
             "print(td_loss(model, jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2)))\n",
         ),
         clean=(
+            """\
+def last(h, lengths):
+    return h[jnp.arange(len(lengths)), lengths - 1]
+print(last(jnp.ones((2, 5, 3)), jnp.array([2, 4])))
+""",
+            """\
+# one length for all
+def last(h, length):
+    return h[:, length - 1]
+print(last(jnp.ones((2, 5, 3)), 4))
+""",
+            """\
+# a table with a column for each length
+def prior(table, lengths):
+    return table[:, lengths - 1]
+print(prior(jnp.ones((2, 5)), jnp.array([2, 4])))
+""",
+            """\
+# the number of all masked places
+def last(h, mask):
+    return h[:, mask.sum() - 1]
+print(last(jnp.ones((2, 5)), jnp.ones(3, int)))
+""",
             """\
 def predict(params, v):
     logits = v @ params
@@ -1736,6 +1909,30 @@ def spread(net, v, n=20):
     return jnp.stack([net(v, rngs=nnx.Rngs(dropout=7)) for _ in range(n)]).std(0)  # NNX991
 """,
             """\
+class Dropping(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+        self.drop = nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return self.out(self.drop(v, rngs=rngs))
+def spread(net, v, seed, n=20):
+    kept = []
+    for _ in range(n):
+        streams = nnx.Rngs(dropout=seed)  # NNX991
+        kept.append(net(v, rngs=streams))
+    return jnp.stack(kept).std(0)
+""",
+            """\
+from flax import linen as nn
+def spread(net, params, v, args):
+    kept = []
+    for _ in range(args.samples):
+        key = jax.random.key(args.seed)  # NNX991
+        logits = net.apply(params, v, rngs={"dropout": key})
+        kept.append(logits)
+    return jnp.stack(kept).std(0)
+""",
+            """\
 def spread(model, x):
     graphdef, params, rest = nnx.split(model, nnx.Param, ...)
     @jax.jit
@@ -1799,6 +1996,37 @@ def spread(net, v, n=20):
 def by_number(net, v, n=20):
     return jnp.stack([net(v, rngs=nnx.Rngs(dropout=i)) for i in range(n)]).std(0)
 print(spread(Dropping(nnx.Rngs(0)), x), by_number(Dropping(nnx.Rngs(0)), x))
+""",
+            """\
+def noisy(v, rngs):
+    return v + jax.random.normal(rngs.dropout(), v.shape)
+def spread(net, v, seed, n=4):
+    kept = []
+    for i in range(n):
+        streams = nnx.Rngs(dropout=seed + i)
+        kept.append(net(v, rngs=streams))
+    return jnp.stack(kept).std(0)
+def grown(net, v, seed, n=4):
+    kept = []
+    for _ in range(n):
+        streams = nnx.Rngs(dropout=seed)
+        kept.append(net(v, rngs=streams))
+        seed += 1
+    return jnp.stack(kept).std(0)
+def trained(net, optimizer, v, seed, n=4):
+    kept = []
+    for _ in range(n):
+        streams = nnx.Rngs(dropout=seed)
+        kept.append(net(v, rngs=streams))
+        optimizer(net, v)
+    return jnp.stack(kept).std(0)
+def over(net, batches, seed):
+    kept = []
+    for v in batches:
+        streams = nnx.Rngs(dropout=seed)
+        kept.append(net(v, rngs=streams))
+    return jnp.stack(kept)
+print(spread(noisy, x, 1), grown(noisy, x, 1), trained(noisy, lambda net, v: None, x, 1), over(noisy, [x, x], 1).shape)
 """,
             """\
 @jax.jit
@@ -2434,6 +2662,21 @@ print(Reader(nnx.Rngs(0))(jnp.ones((5, 3))).shape)
     "NNX935": Cases(
         bad=(
             """\
+def rbf(one, two, log_length, log_amp):
+    squares = (one[:, None] - two[None, :]) ** 2
+    return jnp.exp(2 * log_amp - 0.5 * squares / jnp.exp(2 * log_length))
+def sample(key, points):
+    factor = jnp.linalg.cholesky(rbf(points, points, -0.3, 0.0))  # NNX935
+    return factor @ jax.random.normal(key, points.shape)
+""",
+            """\
+def rbf(one, two, p):
+    scale = jnp.exp(p["scale"])
+    return jnp.exp(p["amp"]) * jnp.exp(-0.5 * jnp.sum(((one - two) / scale) ** 2, -1))
+def prior(points, p):
+    return jnp.linalg.cholesky(rbf(points, points, p))  # NNX935
+""",
+            """\
 def rbf(one, two, scale=0.3):
     return jnp.exp(-0.5 * (one[:, None] - two[None, :]) ** 2 / scale**2)
 def sample(key, points):
@@ -2461,6 +2704,27 @@ def solve(points, y):
             "print(jnp.linalg.cholesky(gram))  # NNX935\n",
         ),
         clean=(
+            """\
+def rbf(one, two, p):
+    same = one[:, None] == two[None, :]
+    return jnp.exp(p["amp"] - (one[:, None] - two[None, :]) ** 2) + jnp.exp(p["floor"]) * same
+points = jnp.arange(3.0)
+print(jnp.linalg.cholesky(rbf(points, points, {"amp": 0.0, "floor": -3.0})).shape)
+""",
+            """\
+def rough(one, two, p):
+    gaps = jnp.maximum(one[:, None] - two[None, :], two[None, :] - one[:, None])
+    return jnp.exp(p["amp"]) * jnp.exp(-gaps / jnp.exp(p["scale"]))
+points = jnp.arange(3.0)
+print(jnp.linalg.cholesky(rough(points, points, {"amp": 0.0, "scale": 0.0})).shape)
+""",
+            """\
+def rbf(one, two, p):
+    squares = (one[:, None] - two[None, :]) ** 2
+    return jnp.exp(p["amp"] - squares) + jnp.exp(p["noise"]) * jnp.equal(squares, 0)
+points = jnp.arange(3.0)
+print(jnp.linalg.cholesky(rbf(points, points, {"amp": 0.0, "noise": -3.0})).shape)
+""",
             """\
 def rbf(one, two, scale=0.3):
     return jnp.exp(-0.5 * (one[:, None] - two[None, :]) ** 2 / scale**2)

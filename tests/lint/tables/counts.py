@@ -52,7 +52,145 @@ def _right(text: str, *replaced: tuple[str, str]) -> str:
     return text.replace("  # NNX685", "").replace("  # NNX686", "").replace("  # NNX687", "").replace("  # NNX688", "")
 
 
+_PARTS = """\
+@jax.jit
+def accuracy(w, x, y):
+    return jnp.mean((x @ w > 0) == y)
+rows = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
+side = rows[:, 0] > 0
+"""
+
 CASES = {
+    "NNX544": Cases(
+        bad=(
+            _PARTS
+            + """\
+def evaluate(w, x, y, size=64):
+    found = []
+    for i in range(0, len(x), size):
+        end = min(i + size, len(x))
+        found.append(accuracy(w, x[i:end], y[i:end]))  # NNX544
+    return np.mean(found)
+""",
+            _PARTS
+            + """\
+def evaluate(w, x, y, size=64):
+    total, n = 0.0, 0
+    for i in range(0, len(x), size):
+        total += accuracy(w, x[i:i + size], y[i:i + size])  # NNX544
+        n += 1
+    return total / n
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+def evaluate(w, x, y, size=64):
+    parts = int(np.ceil(len(x) / size))
+    found = []
+    for i in range(parts):
+        one = x[i * size:(i + 1) * size]
+        found.append(float(accuracy(w, one, y[i * size:(i + 1) * size])))  # NNX544
+    return sum(found) / len(found)
+""",
+            _PARTS
+            + """\
+def pieces(x, y, size):
+    for start in range(0, x.shape[0], size):
+        yield x[start:start + size], y[start:start + size]
+@jax.jit
+def measured(w, x, y):
+    right = (x @ w > 0) == y
+    return {"accuracy": right.mean(), "loss": jnp.mean((x @ w - y) ** 2)}
+def evaluate(w, x, y):
+    found = [measured(w, a, b) for a, b in pieces(x, y, 64)]  # NNX544
+    return jax.tree.map(lambda *xs: jnp.stack(xs).mean(), *found)
+print(evaluate(x, rows[:70], side[:70]))
+""",
+        ),
+        clean=(
+            _PARTS
+            + """\
+def evaluate(w, x, y, size=50):
+    found = []
+    for i in range(0, len(x), size):
+        found.append(accuracy(w, x[i:i + size], y[i:i + size]))
+    return np.mean(found)
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+def evaluate(w, x, y, size=64):
+    found, sizes = [], []
+    for i in range(0, len(x), size):
+        end = min(i + size, len(x))
+        found.append(accuracy(w, x[i:end], y[i:end]))
+        sizes.append(end - i)
+    return np.average(found, weights=sizes)
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+def evaluate(w, x, y, size=64):
+    total = 0.0
+    for i in range(0, len(x), size):
+        part = x[i:i + size]
+        total += accuracy(w, part, y[i:i + size]) * len(part)
+    return total / len(x)
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+def evaluate(w, x, y, size=64):
+    found = []
+    for i in range(0, len(x), size):
+        part = x[i:i + size]
+        if len(part) < size:
+            break
+        found.append(accuracy(w, part, y[i:i + size]))
+    return np.mean(found)
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+def evaluate(w, x, y, size=64):
+    parts = len(x) // size
+    return np.mean([accuracy(w, x[i * size:(i + 1) * size], y[i * size:(i + 1) * size]) for i in range(parts)])
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+def train(w, x, y, size=64):
+    losses = []
+    def step(w, a, b):
+        loss, slope = jax.value_and_grad(lambda w: jnp.mean((a @ w - b) ** 2))(w)
+        return w - 0.1 * slope, loss
+    for i in range(0, len(x), size):
+        w, loss = step(w, x[i:i + size], y[i:i + size])
+        losses.append(loss)
+    return w, np.mean(losses)
+print(train(x, rows, side))
+""",
+            _PARTS
+            + """\
+def largest(x, size=64):
+    found = []
+    for i in range(0, len(x), size):
+        found.append(jnp.max(x[i:min(i + size, len(x))]))
+    return np.mean(found)
+print(largest(rows))
+""",
+            _PARTS
+            + """\
+@jax.jit
+def errors(w, x, y):
+    return jnp.sum((x @ w > 0) != y)
+def evaluate(w, x, y, size=64):
+    found = [errors(w, x[i:i + size], y[i:i + size]) for i in range(0, len(x), size)]
+    return sum(found) / len(x), np.mean(found)
+print(evaluate(x, rows, side))
+""",
+        ),
+    ),
     "NNX685": Cases(
         bad=(
             _POLICY,
@@ -78,6 +216,36 @@ CASES = {
     ),
     "NNX686": Cases(
         bad=(
+            """\
+def masked_mean(values, mask):
+    return jnp.sum(values * mask) / jnp.sum(mask)
+def step(params, v, y, mask):
+    def loss_fn(p):
+        return masked_mean((v @ p - y) ** 2, mask)
+    loss, grads = jax.value_and_grad(loss_fn)(params)
+    return jax.lax.pmean(loss, "i"), jax.lax.psum(grads, "i")  # NNX686
+f = jax.pmap(step, axis_name="i", in_axes=(None, 0, 0, 0))
+""",
+            """\
+from functools import partial
+@partial(jax.pmap, axis_name="i")
+def step(params, tokens, loss_mask):
+    def loss_fn(p):
+        ce = optax.softmax_cross_entropy_with_integer_labels(p[tokens], tokens)
+        return (ce * loss_mask).sum() / jnp.maximum(loss_mask.sum(), 1), ce
+    (loss, _), grads = jax.value_and_grad(loss_fn, has_aux=True)(params)
+    return jax.lax.pmean((loss, grads), "i")  # NNX686
+""",
+            """\
+from functools import partial
+@partial(jax.vmap, axis_name="i")
+def step(p, x, valid):
+    def loss_fn(p):
+        m = valid[1:]
+        return jnp.sum((p * x[1:]) ** 2 * m) / jnp.sum(m)
+    g = jax.grad(loss_fn)(p)
+    return jax.lax.pmean(g, "i")  # NNX686
+""",
             _MEAN,
             """\
 @partial(jax.pmap, axis_name='batch')
@@ -103,6 +271,39 @@ print(metrics(jnp.ones((2, 3)), jnp.ones((2, 3))))
 """,
         ),
         clean=(
+            """\
+def mean_square(values):
+    return jnp.sum(values**2) / values.size
+def step(params, v, y):
+    def loss_fn(p):
+        return mean_square(v @ p - y)
+    loss, grads = jax.value_and_grad(loss_fn)(params)
+    return jax.lax.pmean(loss, "i"), jax.lax.pmean(grads, "i")
+f = jax.vmap(step, axis_name="i", in_axes=(None, 0, 0))
+print(f(jnp.ones(3), jnp.ones((2, 4, 3)), jnp.ones((2, 4))))
+""",
+            """\
+from functools import partial
+@partial(jax.vmap, axis_name="i")
+def step(p, x, valid):
+    def loss_fn(p):
+        count = jax.lax.psum(jnp.sum(valid), "i")
+        return jnp.sum((p * x) ** 2 * valid) / count
+    loss, g = jax.value_and_grad(loss_fn)(p)
+    return jax.lax.psum(loss, "i"), jax.lax.psum(g, "i")
+print(step(jnp.ones(2), jnp.ones((2, 3)), jnp.ones((2, 3))))
+""",
+            """\
+# means over everything
+from functools import partial
+@partial(jax.vmap, axis_name="i")
+def step(p, x):
+    def loss_fn(p):
+        return jnp.sum((p * x) ** 2) / x.size
+    loss, g = jax.value_and_grad(loss_fn)(p)
+    return jax.lax.pmean((loss, g), "i")
+print(step(jnp.ones(2), jnp.ones((2, 3))))
+""",
             _right(
                 _MEAN,
                 (
@@ -147,6 +348,12 @@ print(Norm()(x))
             "def spread(v):\n    return jnp.sqrt(jnp.mean(v**2) - jnp.mean(v) ** 2)  # NNX687\nprint(spread(x))\n",
         ),
         clean=(
+            """\
+def fast_var(v, axis):
+    'A fast but less numerically-stable variance than jnp.var.'
+    return jnp.mean(v**2, axis) - jnp.mean(v, axis) ** 2
+print(jnp.sqrt(fast_var(jnp.ones((2, 3)), 0) + 1e-5))
+""",
             _right(_ROOT, ("jnp.mean(v**2, axis=0) - mean**2", "jnp.mean((v - mean) ** 2, axis=0)")),
             _right(_ROOT, ("jnp.mean(v**2, axis=0) - mean**2", "jnp.maximum(jnp.mean(v**2, axis=0) - mean**2, 0)")),
             _right(_ROOT, ("jnp.sqrt(var + 1e-6)", "jnp.sqrt(jnp.clip(var, 0) + 1e-6)")),

@@ -812,8 +812,114 @@ print(jax.grad(counted)(2.0))
 """,
         ),
     ),
+    "NNX520": Cases(
+        bad=(
+            """\
+def penalised(params, v):
+    return (v @ params["w"] - 1.0) ** 2 + jnp.linalg.norm(params["w"])  # NNX520
+def fit(v):
+    params = {"w": jnp.zeros(3), "b": jnp.zeros(())}
+    tx = optax.adam(0.1)
+    state = tx.init(params)
+    for _ in range(3):
+        updates, state = tx.update(jax.grad(penalised)(params, v), state)
+        params = optax.apply_updates(params, updates)
+    return params
+""",
+            """\
+def penalised(w, v):
+    return (v @ w - 1.0) ** 2 + jnp.sqrt(jnp.sum(w**2))  # NNX520
+print(jax.grad(penalised)(jnp.zeros(3), x))
+""",
+            """\
+def begin(k):
+    return {"w": jax.random.normal(k, (3, 3)), "b": jnp.zeros(3)}
+def penalised(params, v):
+    size = sum(jnp.linalg.norm(leaf) for leaf in jax.tree.leaves(params))  # NNX520
+    return (v @ params["w"] + params["b"]).sum() + size
+print(jax.grad(penalised)(begin(key), x))
+""",
+            """\
+class Fit:
+    def __init__(self, n):
+        self.w = jnp.zeros(n)
+    def loss(self, w, v):
+        return (v @ w - 1.0) ** 2 + jnp.linalg.norm(w)  # NNX520
+    def run(self, v):
+        for _ in range(3):
+            self.w = self.w - 0.1 * jax.grad(self.loss)(self.w, v)
+Fit(3).run(x)
+""",
+        ),
+        clean=(
+            """\
+def penalised(w, v):
+    return (v @ w - 1.0) ** 2 + jnp.sqrt(jnp.sum(w**2) + 1e-12)
+print(jax.grad(penalised)(jnp.zeros(3), x))
+""",
+            """\
+def penalised(params, v):
+    return (v @ params["w"] - 1.0) ** 2 + jnp.linalg.norm(params["w"])
+params = {"w": jax.random.normal(key, (3,)), "b": jnp.zeros(())}
+print(jax.grad(penalised)(params, x))
+""",
+            """\
+def penalised(params, v):
+    return (v @ params["w"] - 1.0) ** 2 + jnp.linalg.norm(params["w"])
+params = {"w": jnp.zeros(3)}
+params = jax.tree.map(lambda p, k: p + 0.1 * jax.random.normal(k, p.shape), params, {"w": key})
+print(jax.grad(penalised)(params, x))
+""",
+            """\
+def with_size(w, v):
+    return (v @ w - 1.0) ** 2, jnp.linalg.norm(w)
+print(jax.grad(with_size, has_aux=True)(jnp.zeros(3), x))
+""",
+            """\
+def size(v):
+    return jnp.linalg.norm(v)
+print(size(jnp.zeros(3)), jax.grad(lambda w: size(w))(jnp.ones(3)))
+""",
+            """\
+def penalised(w, v):
+    return (v @ w - 1.0) ** 2 + jnp.linalg.norm(w, ord=1) + jnp.linalg.norm(v)
+print(jax.grad(penalised)(jnp.zeros(3), x))
+""",
+            """\
+print(jax.grad(lambda w: jnp.linalg.norm(w - 1.0) + jnp.sqrt(jnp.exp(w)).sum())(jnp.zeros(3)))
+""",
+        ),
+    ),
     "NNX851": Cases(
         bad=(
+            """\
+def bowl(p):
+    return (p[0] - 1) ** 2 + p[1] ** 2
+def descend(start, steps=3):
+    slope = jax.grad(bowl)
+    point = jnp.array(start)
+    for _ in range(steps):
+        point = point - 0.1 * slope(point)  # NNX851
+    return point
+starts = {"first": [1, 1], "second": [-2, 2]}
+ends = {name: descend(start) for name, start in starts.items()}
+for name, start in starts.items():
+    ends[name] = descend(start)
+""",
+            """\
+def slope_at(start):
+    return jax.grad(lambda p: (p**2).sum())(start)  # NNX851
+slope_at(np.array([1, 2]))
+""",
+            """\
+def slope_at(start=(1, 2)):
+    return jax.jit(jax.grad(lambda p: (p**2).sum()))(jnp.asarray(start))  # NNX851
+slope_at()
+""",
+            """\
+for start in np.arange(3):
+    print(jax.grad(lambda v: v * v)(start))  # NNX851
+""",
             """\
 params = {"w": jnp.ones(3), "b": 0}
 slopes = jax.grad(lambda p: (p["w"] * 2 + p["b"]).sum())(params)  # NNX851
@@ -837,6 +943,39 @@ slopes = jax.vmap(jax.grad(lambda v: v**3))(jnp.arange(5))  # NNX851
             "g = jax.grad(lambda v: v**2)(jnp.array(3))  # NNX851\n",
         ),
         clean=(
+            """\
+def slope_at(start):
+    return jax.grad(lambda p: (p**2).sum())(jnp.array(start, dtype=jnp.float32))
+print(slope_at([1, 2]), slope_at(np.array([1, 2])))
+""",
+            """\
+def slope_at(start=(1.0, 2)):
+    return jax.grad(lambda p: (p**2).sum())(jnp.array(start))
+print(slope_at(), slope_at([1.0, 0]))
+""",
+            """\
+def slope_at(start):
+    start = jnp.asarray(start)
+    if start.dtype == jnp.int32:
+        start = start.astype(jnp.float32)
+    return jax.grad(lambda p: (p**2).sum())(start)
+print(slope_at([1, 2]))
+""",
+            """\
+config = {"steps": 3, "start": [1.0, 2.0]}
+def descend(config):
+    point = jnp.array(config["start"])
+    for _ in range(config["steps"]):
+        point = point - 0.1 * jax.grad(lambda p: (p**2).sum())(point)
+    return point
+print(descend(config))
+""",
+            """\
+def ones(sizes):
+    layers = [jnp.ones(size) for size in sizes]
+    return jax.grad(lambda tree: sum((leaf**2).sum() for leaf in tree))(layers)
+print(ones([1, 2]))
+""",
             """\
 params = {"w": jnp.ones(3), "b": 0}
 params["b"] = 0.0
@@ -1073,6 +1212,49 @@ Trainer().step(x)
     "NNX853": Cases(
         bad=(
             """\
+rows = jax.vmap(lambda row: row / row.sum())(jnp.ones((4, 3)))
+def loss(params, v, y):
+    predicted = v @ params["w"]
+    return (predicted - y) ** 2  # NNX853
+jax.grad(loss)({"w": x}, rows, jnp.ones(4))
+""",
+            """\
+def u(p, t):
+    return jnp.sum(jnp.sin(p * t))
+def residual(p, t):
+    u_t = jax.grad(u, argnums=1)
+    u_tt = jax.grad(u_t, argnums=1)
+    return u_tt(p, t) + t  # NNX853
+print(residual(2.0, jnp.linspace(0.0, 1.0, 8)))
+""",
+            """\
+def energy(q, k):
+    return k * jnp.sum(q**4)
+curvature = jax.grad(jax.grad(energy, 0), argnums=0)
+print(curvature(jnp.ones(4), 2.0))  # NNX853
+""",
+            """\
+def net(p, t):
+    return (jnp.tanh(t[:, None] * p["w"]) @ p["v"])[:, 0]  # NNX853
+def residual(p, t):
+    return jax.vmap(jnp.sin)(t) - jax.grad(net, argnums=1)(p, t)
+print(residual({"w": jnp.ones((1, 4)), "v": jnp.ones((4, 1))}, x))
+""",
+            """\
+def net(p, t):
+    h = jnp.tanh(t @ p["w"])
+    out = h[..., :2] * 2.0  # NNX853
+    return out
+slope = jax.vmap(jax.grad(lambda t: net({"w": jnp.ones((3, 4))}, t)))
+print(slope(jnp.ones((5, 3))))
+""",
+            """\
+def value(p, t):
+    return -t[:, None]  # NNX853
+slope = jax.value_and_grad(value, argnums=1)
+print(slope(x, x))
+""",
+            """\
 def squared(predicted, y):
     return (predicted - y) ** 2
 def step(net, v, y):
@@ -1112,6 +1294,80 @@ both = jax.value_and_grad(pinball)
             "spin = Spin()\nstep = jax.jit(jax.value_and_grad(lambda t: spin.energy(t)))  # NNX853\n",
         ),
         clean=(
+            """\
+def loss(params, v, y):
+    predicted = v @ params["w"]
+    return (predicted - y) ** 2
+print(jax.vmap(jax.grad(loss), in_axes=(None, 0, 0))({"w": x}, jnp.ones((4, 3)), jnp.ones(4)))
+""",
+            """\
+def loss(params, v, y):
+    predicted = v @ params["w"]
+    return (predicted - y) ** 2
+def of_one(params, v, y):
+    return jax.grad(loss)(params, v, y)
+print(jax.vmap(of_one, (None, 0, 0))({"w": x}, jnp.ones((4, 3)), jnp.ones(4)))
+""",
+            """\
+def loss(params, v, y):
+    predicted = v @ params["w"]
+    return (predicted - y) ** 2
+slope = jax.grad(loss)
+transforms = [jax.vmap]
+for transform in transforms:
+    print(transform(slope, (None, 0, 0))({"w": x}, jnp.ones((4, 3)), jnp.ones(4)))
+""",
+            """\
+def u(p, t):
+    return jnp.sin(p * t)
+def residual(p, t):
+    u_t = jax.grad(u, argnums=1)
+    u_tt = jax.grad(u_t, argnums=1)
+    return u_tt(p, t) + t
+print(jax.vmap(residual, in_axes=(None, 0))(2.0, jnp.linspace(0.0, 1.0, 8)))
+""",
+            """\
+def u(p, t):
+    return jnp.sum(t) * p**3
+twice = jax.grad(jax.grad(u, argnums=0), argnums=0)
+print(twice(2.0, jnp.linspace(0.0, 1.0, 8)))
+""",
+            """\
+def u(p, t):
+    return jnp.sum(jnp.sin(p * t))
+slope = jax.grad(lambda p, t: jnp.sum(jax.grad(u, argnums=1)(p, t)), argnums=1)
+print(slope(2.0, jnp.linspace(0.0, 1.0, 8)))
+""",
+            """\
+def net(p, t):
+    return (jnp.tanh(t[:, None] * p["w"]) @ p["v"])[:, 0]
+def residual(p, t):
+    return jax.grad(lambda s: net(p, s).sum())(t)
+print(residual({"w": jnp.ones((1, 4)), "v": jnp.ones((4, 1))}, x))
+""",
+            """\
+def net(p, t):
+    return (jnp.tanh(t[None, None] * p["w"]) @ p["v"])[0, 0]
+print(jax.vmap(jax.grad(net, argnums=1), in_axes=(None, 0))({"w": jnp.ones((1, 4)), "v": jnp.ones((4, 1))}, x))
+""",
+            """\
+def loss(p, t):
+    out = jnp.outer(t, p)
+    return jnp.mean(out**2), out[:, 0]
+print(jax.grad(loss, has_aux=True)(x, x))
+""",
+            """\
+def net(p, t):
+    return jnp.outer(t, p)[:, 0]
+print(jax.jacobian(net)(x, x).shape, jax.jvp(net, (x, x), (x, x))[1].shape)
+""",
+            """\
+def net(p, t):
+    if t.ndim == 0:
+        return jnp.sin(p * t)
+    return jnp.outer(t, p)[:, 0]
+print(jax.grad(net, argnums=1)(1.0, 2.0))
+""",
             """\
 def descended(start, slope, rate, steps):
     w = start
@@ -1460,6 +1716,40 @@ slope = jax.value_and_grad(root)
             "slope = jax.grad(lambda v: jax.lax.while_loop(lambda c: c < 3, lambda c: c + v, 0.0))  # NNX872\n",
         ),
         clean=(
+            """\
+@jax.custom_vjp
+def integrated(y, times):
+    def outer(carry, end):
+        y, now = carry
+        y, _ = jax.lax.while_loop(lambda s: s[1] < end, lambda s: (s[0] * 0.9, s[1] + 0.1), (y, now))
+        return (y, end), y
+    return jax.lax.scan(outer, (y, 0.0), times)[1]
+def integrated_forward(y, times):
+    return integrated(y, times), (y, times)
+def integrated_backward(kept, cotangents):
+    return jnp.sum(cotangents), jnp.zeros_like(kept[1])
+integrated.defvjp(integrated_forward, integrated_backward)
+print(jax.grad(lambda y: integrated(y, jnp.array([0.2, 0.4])).sum())(1.0))
+""",
+            """\
+def projected(v, implicit=True):
+    def residual(u):
+        return u**2 - v
+    def solve(f, u0):
+        def body(state):
+            u, i = state
+            return u - f(u) / jax.vmap(jax.grad(f_of))(u), i + 1
+        def f_of(u):
+            return u**2
+        return jax.lax.while_loop(lambda s: s[1] < 20, body, (u0, 0))[0]
+    def tangent(g, y):
+        return y / g(jnp.ones_like(y))
+    if implicit:
+        return jax.lax.custom_root(residual, v, solve, tangent)
+    return jax.lax.stop_gradient(solve(residual, jax.lax.stop_gradient(v)))
+print(jax.grad(lambda v: projected(v).sum())(jnp.array([2.0, 3.0])))
+print(jax.grad(lambda v: (v * projected(v, False)).sum())(jnp.array([2.0, 3.0])))
+""",
             """\
 def ordered(edges):
     waiting = jnp.sum(edges != 0.0, axis=0)
@@ -2202,6 +2492,88 @@ def sharpness_aware(w, x, rho):
             "def train(params, v):\n"
             "    return Ascent(0.1).apply(params, jax.grad(gain)(params, v))\n"
             "print(train(1.0, x))\n",
+        ),
+    ),
+    "NNX572": Cases(
+        bad=(
+            """\
+def loss(metric, x):
+    values, vectors = jnp.linalg.eigh(metric)  # NNX572
+    root = (vectors * jnp.sqrt(values)) @ vectors.T
+    return jnp.sum((x @ root) ** 2)
+metric = jnp.eye(3)
+for _ in range(5):
+    metric = metric - 0.1 * jax.grad(loss)(metric, jnp.ones((2, 3)))
+""",
+            """\
+def low_rank(p, x):
+    u, s, vt = jnp.linalg.svd(p["w"], full_matrices=False)  # NNX572
+    return jnp.mean((x @ (u[:, :2] * s[:2] @ vt[:2])) ** 2)
+params = {"w": jnp.zeros((4, 4)), "b": jnp.zeros(4)}
+tx = optax.adam(1e-2)
+state = tx.init(params)
+for i in range(3):
+    g = jax.grad(low_rank)(params, jnp.ones((2, 4)))
+    updates, state = tx.update(g, state)
+    params = optax.apply_updates(params, updates)
+""",
+            """\
+def root(cov):
+    lam, vecs = jnp.linalg.eigh(cov)  # NNX572
+    return vecs * jnp.sqrt(lam) @ vecs.T
+def loss(cov, x):
+    return jnp.sum((x @ root(0.5 * (cov + cov.T))) ** 2)
+value, grad = jax.value_and_grad(loss)(2.0 * jnp.identity(3), jnp.ones((2, 3)))
+""",
+        ),
+        clean=(
+            """\
+# the eigenvalues alone
+def loss(metric):
+    return jnp.sum(jnp.linalg.eigvalsh(metric) ** 2)
+print(jax.grad(loss)(jnp.eye(3)))
+""",
+            """\
+def loss(metric):
+    values, _ = jnp.linalg.eigh(metric)
+    return jnp.sum(values**2)
+print(jax.grad(loss)(jnp.eye(3)))
+""",
+            """\
+# different ones
+def loss(metric):
+    values, vectors = jnp.linalg.eigh(metric)
+    return jnp.sum(vectors[:, 0] * values)
+print(jax.grad(loss)(jnp.diag(jnp.array([1.0, 2.0, 3.0]))))
+""",
+            """\
+# differentiated elsewhere
+def loss(metric):
+    values, vectors = jnp.linalg.eigh(metric)
+    return jnp.sum(vectors[:, 0] * values)
+start = jnp.eye(3) + jax.random.normal(key, (3, 3))
+print(loss(jnp.eye(3)), jax.grad(loss)(start))
+""",
+            """\
+# nothing is differentiated
+def whiten(cov):
+    values, vectors = jnp.linalg.eigh(cov)
+    return vectors / jnp.sqrt(values)
+print(whiten(jnp.eye(3)))
+""",
+            """\
+def loss(metric, x):
+    root = jnp.linalg.cholesky(metric)
+    return jnp.sum((x @ root) ** 2)
+print(jax.grad(loss)(jnp.eye(3), jnp.ones((2, 3))))
+""",
+            """\
+# one number
+def loss(metric):
+    values, vectors = jnp.linalg.eigh(metric)
+    return jnp.sum(vectors * values)
+print(jax.grad(loss)(jnp.eye(1)))
+""",
         ),
     ),
 }

@@ -534,6 +534,27 @@ print(config.hyperparams, optax.inject_hyperparams)
     ),
     "NNX720": Cases(
         bad=(
+            """\
+def split_heads(h, heads):
+    batch, length, width = h.shape
+    h = h.reshape(batch, length, heads, width // heads)
+    return h.transpose(1, 2)  # NNX720
+print(split_heads(jnp.ones((2, 3, 4)), 2))
+""",
+            """\
+def scores(q, k):
+    q, k = jnp.reshape(q, (2, 3, 4)), jnp.reshape(k, (2, 3, 4))
+    return q @ k.transpose(-2, -1)  # NNX720
+""",
+            """\
+def channels_last(images):
+    return jnp.transpose(images, (0, 3, 1))  # NNX720
+""",
+            """\
+def turned(image):
+    image = jnp.asarray(image) / 255.0
+    return image.transpose(2, 0)  # NNX720
+""",
             "optimizer.zero_grad()  # NNX720\nmodel(x).sum().backward()  # NNX720\noptimizer.step()  # NNX720\n",
             _NET + "net = Net(nnx.Rngs(0))\nprint(sum(p.size for p in net.parameters()))  # NNX720\n",
             _NET + "def fresh():\n    return Net(nnx.Rngs(0))\nnet = fresh().to('cpu')  # NNX720\n",
@@ -555,6 +576,39 @@ print(config.hyperparams, optax.inject_hyperparams)
             "_, most = jnp.ones((2, 5)).min(axis=0)  # NNX720\n",
         ),
         clean=(
+            """\
+def split_heads(h, heads):
+    batch, length, width = h.shape
+    h = h.reshape(batch, length, heads, width // heads)
+    return h.transpose(0, 2, 1, 3), h.swapaxes(1, 2)
+print(split_heads(jnp.ones((2, 3, 4)), 2)[0].shape)
+""",
+            """\
+@jax.vmap
+def turned(rows):
+    return rows.transpose(1, 0) + jnp.transpose(rows, (-1, -2))
+print(turned(jnp.ones((5, 3, 4))).shape)
+""",
+            """\
+def kernel(w):
+    if w.ndim == 4:
+        w = w.transpose(2, 3, 1, 0)
+    else:
+        w = w.transpose(1, 0)
+    return w
+print(kernel(np.ones((3, 4))).shape)
+""",
+            """\
+class Grid:
+    def transpose(self, one, two):
+        return one + two
+print(Grid().transpose(1, 2), jnp.ones((2, 3, 4)).transpose((-1, 0, 1)).shape)
+""",
+            """\
+def rows(image):
+    return image[..., 0].transpose(1, 0), image.mean(axis=0).transpose(1, 0)
+print(rows(jnp.ones((4, 3, 2))))
+""",
             """\
 def register(cls, **functions):
     for name, function in functions.items():
@@ -1167,6 +1221,34 @@ run(tempfile.mkdtemp() + '/m')
     ),
     "NNX729": Cases(
         bad=(
+            """\
+def descend(params, grads, rate):
+    for p, g in zip(params, grads):
+        p = p - rate * g  # NNX729
+    return params
+print(descend([x, x], [x, x], 0.1))
+""",
+            """\
+def descend(params, grads, rate):
+    for name, p in params.items():
+        p = p - rate * grads[name]  # NNX729
+    return params
+""",
+            """\
+def fit(v):
+    w, b = jnp.ones(3), jnp.zeros(())
+    for _ in range(3):
+        dw, db = jax.grad(lambda w, b: (v @ w + b) ** 2, argnums=(0, 1))(w, b)
+        for param, grad in zip([w, b], [dw, db]):
+            param = param - 0.1 * grad  # NNX729
+    return w, b
+""",
+            """\
+layers = [jnp.ones(3), jnp.ones(3)]
+grads = jax.grad(lambda layers: (layers[0] * layers[1]).sum())(layers)
+for p, g in zip([jnp.ones(3), jnp.zeros(3)], grads):
+    p -= 0.1 * g  # NNX729
+""",
             "for path, m in nnx.iter_modules(model):\n    if isinstance(m, nnx.Linear):\n"
             "        m = nnx.Linear(3, 3, rngs=nnx.Rngs(7))  # NNX729\n",
             "def cut(net):\n    for name, child in nnx.iter_children(net):\n        child = None  # NNX729\n"
@@ -1184,6 +1266,44 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+def descend(params, grads, rate):
+    new = []
+    for p, g in zip(params, grads):
+        p -= rate * g
+        new.append(p)
+    return new, [p - rate * g for p, g in zip(params, grads)]
+print(descend([x, x], [x, x], 0.1))
+""",
+            """\
+def descend(params, grads, rate):
+    for name, g in grads.items():
+        params[name] -= rate * g
+    return params
+print(descend({"w": x}, {"w": x}, 0.1))
+""",
+            """\
+def descend(params, grads):
+    for p, g in zip(params, grads):
+        p -= 0.1 * g
+    return params
+print(descend([np.ones(3)], [np.ones(3)]))
+""",
+            """\
+def dots(params, grads):
+    total = 0.0
+    for p, g in zip(params, grads):
+        total += (p * g).sum()
+    return total
+print(dots([x], [x]))
+""",
+            """\
+def last(params, grads):
+    for p, g in zip(params, grads):
+        p = p - 0.1 * g
+    return p
+print(last([x], [x]))
+""",
             "for path, m in nnx.iter_graph(model):\n    print(path, m)\n",
             "for path, m in nnx.iter_graph(model):\n    m = getattr(m, 'inner', m)\n    print(m)\n",
             "for name, m in list(vars(model).items()):\n    print(name, m)\n",

@@ -231,6 +231,16 @@ Crops(hparams, nnx.Rngs(0))
         ),
         clean=(
             """\
+def seed_of(rng=None):
+    if rng is None:
+        rng = 7
+    elif isinstance(rng, jax.Array):
+        rng = jax.random.randint(rng, (), 0, 100)
+        rng = int(rng)
+    return rng
+print(seed_of(), seed_of(3), seed_of(key))
+""",
+            """\
 from flax import linen as nn
 class Net(nn.Module):
     @nn.compact
@@ -991,6 +1001,15 @@ ready(four)
     "NNX878": Cases(
         bad=(
             """\
+tx = optax.adam(1e-3)
+@jax.jit
+def step(params, state, v):
+    grads = jax.grad(lambda p: (p * v).sum())(params)
+    params, state = tx.update(grads, state, params)  # NNX878
+    return params, state
+print(step(x, tx.init(x), x))
+""",
+            """\
 def ascent(rate):
     def init_fn(params):
         return jax.tree.map(jnp.zeros_like, params)
@@ -1027,6 +1046,23 @@ def step(params, opt_state, grads):
             "        return opt_state, updates\n",
         ),
         clean=(
+            """\
+tx = optax.adam(1e-3)
+def step(params, state, v):
+    grads = jax.grad(lambda p: (p * v).sum())(params)
+    old = params
+    params, state = tx.update(grads, state, params)
+    return optax.apply_updates(old, params), state
+print(step(x, tx.init(x), x))
+""",
+            """\
+tx = optax.adam(1e-3)
+def step(weights, state, v):
+    params = jax.grad(lambda p: (p * v).sum())(weights)
+    params, state = tx.update(params, state, weights)
+    return optax.apply_updates(weights, params), state
+print(step(x, tx.init(x), x))
+""",
             """\
 def ascent(rate):
     def init_fn(params):
@@ -1083,6 +1119,30 @@ applied(jax.nn.relu, x)  # NNX879
             "    a: jax.Array\n    name: str\n@jit\ndef g(s):\n    return s.a\ng(S(x, 'one'))  # NNX879\n",
         ),
         clean=(
+            """\
+import functools
+class Likelihood:
+    def __init__(self, parts, scale=None):
+        self.parts = parts
+        self.scale = scale
+    @functools.cached_property
+    def log(self):
+        if self.scale is None:
+            def plain(params):
+                return sum(part(params) for part in self.parts)
+            return plain
+        def scaled(params):
+            return self.scale * sum(part(params) for part in self.parts)
+        return scaled
+    @property
+    def prior(self):
+        if self.scale is None:
+            return lambda params: 0.0
+        return lambda params: -params["a"] ** 2
+likelihood = Likelihood([lambda params: params["a"] * 2.0])
+compiled = jax.jit(likelihood.log)
+print(compiled({"a": 2.0}), jax.jit(likelihood.prior)({"a": 2.0}))
+""",
             # functions of the project and partials may make a field structure
             """\
 import flax.struct

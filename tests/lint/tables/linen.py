@@ -149,6 +149,19 @@ print(Own().init(jnp.ones((2, 3)), jax.random.key(0)), optax.sgd(0.1).init(jnp.o
             """\
 from flax import linen as nn
 from flax.training import train_state
+def begin(key):
+    net = nn.Dense(2)
+    params = net.init(key, jnp.ones((2, 3)))["params"]
+    return net, train_state.TrainState.create(apply_fn=net.apply, params=params, tx=optax.sgd(0.1))
+def embed(net, state, v):
+    return net.apply(state.params, v)  # NNX588
+def shown(v):
+    net, train_state = begin(jax.random.key(0))
+    print(embed(net, train_state, v), net.bind(train_state.params)(v))  # NNX588
+""",
+            """\
+from flax import linen as nn
+from flax.training import train_state
 net = nn.Dense(2)
 variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
 state = train_state.TrainState.create(apply_fn=net.apply, params=variables["params"], tx=optax.sgd(0.1))
@@ -185,6 +198,20 @@ def loss(params):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+from flax.training import train_state
+def begin(key):
+    net = nn.Dense(2)
+    params = net.init(key, jnp.ones((2, 3)))["params"]
+    return net, train_state.TrainState.create(apply_fn=net.apply, params=params, tx=optax.sgd(0.1))
+def embed(net, state, v):
+    return net.apply({"params": state.params}, v)
+class Loaded:
+    params = nn.Dense(2).init(jax.random.key(1), jnp.ones((2, 3)))
+net, state = begin(jax.random.key(0))
+print(embed(net, state, jnp.ones((2, 3))), net.apply(Loaded.params, jnp.ones((2, 3))))
+""",
             """\
 from flax import linen as nn
 from flax.training.train_state import TrainState
@@ -506,6 +533,22 @@ class Net(nn.Module):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Dense(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+class Runner(nn.Module):
+    def __init__(self, module, length=None):
+        self.module = module
+        self._length = length
+    def predict(self, variables, v):
+        return self.module.apply(variables, v)
+dense = Dense()
+variables = dense.init(jax.random.key(0), jnp.ones((1, 2)))
+print(Runner(dense, 3).predict(variables, jnp.ones((1, 2))).shape)
+""",
             """\
 from flax import linen as nn
 class Net(nn.Module):
@@ -1099,6 +1142,40 @@ print(jnp.mean(layer.kernel), nnx.relu(layer.bias))
         bad=(
             """\
 from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, v, _):
+        return nn.Dense(4)(v), None
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        def body(net, carry, _):
+            return nn.Dense(4)(carry), None
+        v, _ = nn.scan(body, length=3)(self, v, None)  # NNX641
+        return partial(nn.scan, length=2)(Block)()(v, None)[0]  # NNX641
+""",
+            """\
+from flax import linen as nn
+class Cell(nn.Module):
+    @functools.partial(nn.scan, in_axes=1, out_axes=1, split_rngs={"params": False})  # NNX641
+    @nn.compact
+    def __call__(self, carry, v):
+        return nn.GRUCell(features=4)(carry, v)
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return Cell()(jnp.zeros((2, 4)), v)
+""",
+            """\
+from flax import linen as nn
+@partial(nn.vmap, in_axes=0, out_axes=0)  # NNX641
+class Head(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(4)(v)
+""",
+            """\
+from flax import linen as nn
 class Net(nn.Module):
     @nn.compact
     def __call__(self, v):
@@ -1125,6 +1202,54 @@ class Net(nn.Module):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, v, _):
+        return nn.Dense(4)(v), None
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        def body(net, carry, _):
+            return nn.Dense(4)(carry), None
+        def halved(net, carry, _):
+            return carry / 2, None
+        v, _ = nn.scan(body, length=3, variable_broadcast="params", split_rngs={"params": False})(self, v, None)
+        v, _ = nn.scan(halved, length=3)(self, v, None)
+        return partial(nn.scan, length=2, variable_axes={"params": 0}, split_rngs={"params": True})(Block)()(v, None)[0]
+print(Net().init_with_output(jax.random.key(0), jnp.ones((2, 4)))[0].shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @partial(nn.remat, static_argnums=(2,))
+    @nn.compact
+    def __call__(self, v, twice):
+        return nn.Dense(2 if twice else 4)(v)
+def scale(factor, v):
+    return factor * v
+double = partial(scale, 2.0)
+print(double(Net().init_with_output(jax.random.key(0), jnp.ones((2, 3)), True)[0]).shape)
+""",
+            """\
+from flax import linen as nn
+class Cell(nn.Module):
+    @functools.partial(nn.scan, variable_broadcast="params", in_axes=1, out_axes=1, split_rngs={"params": False})
+    @nn.compact
+    def __call__(self, carry, v):
+        return nn.GRUCell(features=4)(carry, v)
+class Sum(nn.Module):
+    @functools.partial(nn.scan, in_axes=1, out_axes=1)
+    @nn.compact
+    def __call__(self, carry, v):
+        return carry + v, carry
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return Cell()(jnp.zeros((2, 4)), v)[1], Sum()(jnp.zeros((2, 3)), v)[1]
+print(Net().init_with_output(jax.random.key(0), jnp.ones((2, 5, 3)))[0][1].shape)
+""",
             """\
 from flax import linen as nn
 class Net(nn.Module):
@@ -1551,6 +1676,31 @@ print(jax.checkpoint(block, static_argnums=(1,))(jnp.ones(3), True))
     "NNX646": Cases(
         bad=(
             """\
+plain = ("bias", "scale")
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def decays(path, _):
+    return not any(name in path for name in plain)  # NNX646
+mask = jax.tree_util.tree_map_with_path(decays, params)
+""",
+            """\
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def decays(path, _):
+    for name in ["bias", "scale"]:
+        if name in path:  # NNX646
+            return False
+    return True
+mask = jax.tree.map_with_path(decays, params)
+""",
+            """\
+plain, head = ("bias", "scale"), "head"
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def label(path, _):
+    if path[0] == head:  # NNX646
+        return "fast"
+    return "no" if path[-1] in plain else "slow"  # NNX646
+labels = jax.tree.map_with_path(label, params)
+""",
+            """\
 params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
 mask = jax.tree_util.tree_map_with_path(lambda path, _: "bias" not in path, params)  # NNX646
 """,
@@ -1586,6 +1736,39 @@ print(traverse_util.path_aware_map(mask, params))
 """,
         ),
         clean=(
+            """\
+plain = ("bias", "scale")
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def decays(path, _):
+    return not any(name in jax.tree_util.keystr(path) for name in plain)
+mask = jax.tree_util.tree_map_with_path(decays, params)
+""",
+            """\
+plain = (jax.tree_util.DictKey("bias"), jax.tree_util.DictKey("scale"))
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def decays(path, _):
+    return not any(name in path for name in plain) and path[-1] not in plain
+mask = jax.tree_util.tree_map_with_path(decays, params)
+""",
+            """\
+plain = ("bias", "scale")
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def decays(path, _):
+    for entry in path:
+        entry = entry.key
+        if entry in plain:
+            return False
+    return True
+mask = jax.tree_util.tree_map_with_path(decays, params)
+""",
+            """\
+plain = ("bias", "scale")
+params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
+def decays(path, _):
+    keys = [entry.key for entry in path]
+    return not any(name in keys for name in plain)
+mask = jax.tree_util.tree_map_with_path(decays, params)
+""",
             """\
 params = {"dense": {"kernel": jnp.ones((3, 2)), "bias": jnp.zeros(2)}}
 mask = jax.tree_util.tree_map_with_path(lambda path, _: path[-1].key != "bias", params)

@@ -31,8 +31,152 @@ class Memory(nnx.Module):
 """
 
 CASES = {
+    "NNX584": Cases(
+        bad=(
+            """\
+def loss_fn(net, v):
+    return jnp.mean(net(v) ** 2)
+def losses(net, vs):
+    def body(total, v):
+        loss, grads = nnx.value_and_grad(loss_fn)(net, v)  # NNX584
+        return total + loss, grads
+    return jax.lax.scan(body, 0.0, vs)
+print(losses(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), jnp.ones((4, 2, 3))))
+""",
+            """\
+def loss_fn(net, v):
+    return jnp.mean(net(v) ** 2)
+grad_fn = nnx.grad(loss_fn)
+net = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+per_example = jax.vmap(lambda v: grad_fn(net, v))(jnp.ones((4, 3)))  # NNX584
+""",
+            """\
+class Learner:
+    def __init__(self):
+        self.net = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+    def total(self, vs):
+        def body(i, total):
+            loss, _ = nnx.value_and_grad(lambda net, v: net(v).sum())(self.net, vs[i])  # NNX584
+            return total + loss
+        return jax.lax.fori_loop(0, 4, body, 0.0)
+print(Learner().total(jnp.ones((4, 3))))
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, v):
+    loss, grads = nnx.value_and_grad(lambda net: net(v).sum())(net)
+    opt.update(net, grads)
+    return loss
+def epoch(net, vs):
+    opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+    return jax.lax.map(lambda v: train_step(net, opt, v), vs)  # NNX584
+print(epoch(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), jnp.ones((4, 3))))
+""",
+        ),
+        clean=(
+            """\
+def loss_fn(net, v):
+    return jnp.mean(net(v) ** 2)
+def losses(net, vs):
+    graphdef, state = nnx.split(net)
+    def body(total, v):
+        own = nnx.merge(graphdef, state, copy=True)
+        loss, grads = nnx.value_and_grad(loss_fn)(own, v)
+        return total + loss, grads
+    return jax.lax.scan(body, 0.0, vs)
+print(losses(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), jnp.ones((4, 2, 3)))[0])
+""",
+            """\
+def loss_fn(net, v):
+    return jnp.mean(net(v) ** 2)
+def losses(net, vs):
+    @nnx.scan(in_axes=(nnx.Carry, None, 0), out_axes=(nnx.Carry, 0))
+    def body(total, net, v):
+        loss, _ = nnx.value_and_grad(loss_fn)(net, v)
+        return total + loss, loss
+    return body(0.0, net, vs)
+print(losses(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), jnp.ones((4, 2, 3)))[0])
+""",
+            """\
+def outputs(net, vs):
+    return jax.lax.map(lambda v: net(v), vs)
+def gradients(net, vs):
+    return jax.vmap(lambda v: jax.grad(lambda u: net(u).sum())(v))(vs)
+net = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+print(outputs(net, jnp.ones((4, 3))).shape, gradients(net, jnp.ones((4, 3))).shape)
+""",
+            """\
+def loss_fn(params, v):
+    return jnp.mean((v @ params) ** 2)
+def losses(params, vs):
+    def body(total, v):
+        loss, grads = nnx.value_and_grad(loss_fn)(params, v)
+        return total + loss, grads
+    return jax.lax.scan(body, 0.0, vs)
+print(losses(jnp.ones((3, 2)), jnp.ones((4, 2, 3)))[0])
+""",
+            """\
+def loss_fn(net, v):
+    return jnp.mean(net(v) ** 2)
+def total(net, vs):
+    def one(v):
+        return nnx.value_and_grad(loss_fn)(net, v)[0]
+    return sum(one(v) for v in vs)
+print(total(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), jnp.ones((4, 2, 3))))
+""",
+        ),
+    ),
     "NNX798": Cases(
         bad=(
+            """\
+from flax import linen as nn
+attend = nn.MultiHeadDotProductAttention(num_heads=2, qkv_features=8, decode=True)
+def whole(variables, v, n):
+    for t in range(n):
+        v, mutated = attend.apply(variables, v, mutable=["cache"])  # NNX798
+    return v
+def put_together(params, cache, v, n):
+    for t in range(n):
+        variables = {"params": params, "cache": cache}
+        v, _ = attend.apply(variables, v, mutable=["cache"])  # NNX798
+    return v
+class Generator:
+    def __init__(self, params, cache):
+        self.params, self.cache = params, cache
+    def run(self, v, n):
+        for t in range(n):
+            v, _ = attend.apply({"params": self.params, "cache": self.cache}, v, mutable="cache")  # NNX798
+        return v
+""",
+            """\
+from flax import linen as nn
+attend = nn.MultiHeadDotProductAttention(num_heads=2, qkv_features=8, decode=True)
+def generate(params, cache, v, n):
+    for _ in range(n):
+        v, _ = attend.apply({"params": params, "cache": cache}, v, mutable=["cache"])  # NNX798
+    return v
+""",
+            """\
+def attend(params, cache, pos, token):
+    new_cache = cache.at[pos].set(token @ params)
+    return jnp.tanh(new_cache.sum(0)), new_cache
+def generate(params, cache, token, n):
+    for pos in range(n):
+        token, new_cache = attend(params, cache, pos, token)  # NNX798
+    return token
+""",
+            """\
+def generate(net, token, n):
+    graphdef, cache, rest = nnx.split(net, nnx.Cache, ...)
+    @jax.jit
+    def step(cache, token):
+        merged = nnx.merge(graphdef, cache, rest)
+        return merged(token), nnx.state(merged, nnx.Cache)
+    while n > 0:
+        token, _ = step(cache, token)  # NNX798
+        n -= 1
+    return token
+""",
             """\
 def run(cell, xs):
     carry = cell.initialize_carry((2, 3), rngs=nnx.Rngs(0))
@@ -86,6 +230,76 @@ def run(cell, xs):
             "Old().init_with_output(jax.random.key(7), jnp.ones((2, 5, 3)))\n",
         ),
         clean=(
+            """\
+from flax import linen as nn
+attend = nn.MultiHeadDotProductAttention(num_heads=1, qkv_features=4, decode=True)
+def whole(variables, v, n):
+    for t in range(n):
+        v, mutated = attend.apply(variables, v, mutable=["cache"])
+        variables = {**variables, **mutated}
+    return v
+def put_together(params, cache, v, n):
+    for t in range(n):
+        variables = {"params": params, "cache": cache}
+        v, cache = attend.apply(variables, v, mutable=["cache"])
+        cache = cache["cache"]
+    return v
+class Generator:
+    def __init__(self, params, cache):
+        self.params, self.cache = params, cache
+    def run(self, v, n):
+        for t in range(n):
+            v, mutated = attend.apply({"params": self.params, "cache": self.cache}, v, mutable="cache")
+            self.cache = mutated["cache"]
+        return v
+    def first(self, v):
+        return attend.apply({"params": self.params, "cache": self.cache}, v, mutable="cache")[0]
+first = jnp.ones((1, 1, 4))
+variables = attend.init(key, jnp.ones((1, 3, 4)))
+made = Generator(variables["params"], variables["cache"])
+print(whole(variables, first, 2).shape, put_together(variables["params"], variables["cache"], first, 2).shape)
+print(made.first(first).shape, made.run(first, 2).shape)
+""",
+            """\
+def attend(params, cache, pos, token):
+    new_cache = cache.at[pos].set(token @ params)
+    return jnp.tanh(new_cache.sum(0)), new_cache
+def generate(params, cache, token, n):
+    for pos in range(n):
+        token, cache = attend(params, cache, pos, token)
+    return token
+def scores(params, cache, tokens):
+    found = []
+    for token in tokens:
+        score, _ = attend(params, cache, 3, token)
+        found.append(score)
+    return found
+def choices(params, cache, tokens):
+    return [attend(params, cache, 3, tokens[i])[0] for i in range(len(tokens))]
+def again(params, cache, token, n):
+    for pos in range(n):
+        kept = cache
+        token, new_cache = attend(params, kept, pos, token)
+        cache = new_cache
+    return token
+cache = jnp.zeros((4, 3))
+print(generate(jnp.eye(3), cache, x, 3), scores(jnp.eye(3), cache, [x]), choices(jnp.eye(3), cache, x[None]))
+print(again(jnp.eye(3), cache, x, 3))
+""",
+            """\
+def layer(cache, v):
+    cache = cache + 1.0
+    return v * 2.0, cache
+def through(layers, cache, v):
+    for one in layers:
+        v, _ = one(cache, v)
+    return v
+def by_number(layers, cache, v):
+    for i in range(len(layers)):
+        v, _ = layers[i](cache, v)
+    return v
+print(through([layer, layer], jnp.zeros(3), x), by_number([layer, layer], jnp.zeros(3), x))
+""",
             """\
 def values(cell, carry, actions):
     found = []
@@ -327,6 +541,19 @@ jax.lax.scan(body, jnp.float32(1), x)
     "NNX865": Cases(
         bad=(
             """\
+def weighted(carry, row):
+    count, mean = carry
+    value, weight = row
+    return (count + weight, mean + weight * value), None  # NNX865
+weights = jnp.linspace(0.5, 1.0, 3)
+last, _ = jax.lax.scan(weighted, (jnp.zeros((), jnp.int32), 0.0), (x, weights))
+""",
+            """\
+def summed(state, row):
+    return {"n": state["n"] + row["w"]}, None  # NNX865
+last, _ = jax.lax.scan(summed, {"n": jnp.zeros((), jnp.int32)}, {"w": jnp.ones(3), "v": x})
+""",
+            """\
 from collections import namedtuple
 Moving = namedtuple("Moving", ["place", "count"])
 def begin(place):
@@ -540,6 +767,25 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
 """,
         ),
         clean=(
+            """\
+def weighted(carry, row):
+    count, mean = carry
+    value, weight = row
+    return (count + weight, mean + weight * value), None
+last, _ = jax.lax.scan(weighted, (jnp.zeros((), jnp.int32), 0.0), (x, jnp.arange(3)))
+""",
+            """\
+def weighted(carry, row):
+    value, weight = row
+    return (carry[0] + 1, carry[1] + weight * value), None
+last, _ = jax.lax.scan(weighted, (jnp.zeros((), jnp.int32), 0.0), (x, jnp.ones(3)))
+""",
+            """\
+def counted(count, row):
+    value, weight = row
+    return count + (weight > 0.5), value
+last, _ = jax.lax.scan(counted, jnp.zeros((), jnp.int32), (x, jnp.ones(3)))
+""",
             """\
 def counted(ids, one):
     return jax.lax.cond(

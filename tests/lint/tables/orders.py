@@ -492,6 +492,21 @@ print(dropout(jax.random.key(0), jnp.ones((2, 4))))
     "NNX581": Cases(
         bad=(
             """\
+labels = jnp.array([0, 1, 2, 2])
+print(jax.nn.one_hot(labels, int(labels.max())))  # NNX581
+""",
+            """\
+def sums(v, ids):
+    n = int(jnp.max(ids))
+    return jax.ops.segment_sum(v, ids, num_segments=n)  # NNX581
+print(sums(jnp.ones(3), jnp.array([0, 1, 1])))
+""",
+            """\
+def counts(ids):
+    return jnp.bincount(ids, length=ids.max().item())  # NNX581
+print(counts(jnp.array([0, 1, 1])))
+""",
+            """\
 STARS = 5
 def targets(key, n):
     ratings = jax.random.randint(key, (n,), 1, STARS + 1)
@@ -512,6 +527,28 @@ print(encoded(drawn(key)))
 """,
         ),
         clean=(
+            """\
+labels = jnp.array([0, 1, 2, 2])
+print(jax.nn.one_hot(labels, int(labels.max()) + 1))
+""",
+            """\
+# labels from one
+labels = jnp.array([1, 2, 3, 3])
+print(jax.nn.one_hot(labels - 1, int(labels.max())))
+""",
+            """\
+def sums(v, ids):
+    n = int(jnp.max(ids))
+    n += 1
+    return jax.ops.segment_sum(v, ids, num_segments=n)
+print(sums(jnp.ones(3), jnp.array([0, 1, 1])))
+""",
+            """\
+# the greatest of other ids
+def sums(v, ids, others):
+    return jax.ops.segment_sum(v, ids, num_segments=int(others.max()))
+print(sums(jnp.ones(3), jnp.array([0, 1, 1]), jnp.array([2, 2])))
+""",
             """\
 STARS = 5
 def targets(key, n):
@@ -546,6 +583,11 @@ print(encoded(jnp.array([1, 2]), 4), encoded(jnp.array([1, 2, 3]), 4))
     "NNX582": Cases(
         bad=(
             """\
+def topk_accuracy(logits, labels, k=5):
+    idx = jnp.argsort(logits, axis=-1)[:, :k]  # NNX582
+    return jnp.mean(jnp.any(idx == labels[:, None], axis=-1))
+""",
+            """\
 def top(probs, k):
     return jnp.argsort(probs)[:k]  # NNX582
 print(top(jnp.array([0.1, 0.7, 0.2]), 1))
@@ -570,6 +612,12 @@ print(keep(jnp.array([0.1, 0.7, 0.2]), 1))
 """,
         ),
         clean=(
+            """\
+def topk_accuracy(logits, labels, k=2):
+    idx = jnp.argsort(logits, axis=-1)[:, -k:]
+    return jnp.mean(jnp.any(idx == labels[:, None], axis=-1))
+print(topk_accuracy(jnp.eye(3), jnp.arange(3)))
+""",
             """\
 def top(probs, k):
     return jnp.argsort(-probs)[:k]

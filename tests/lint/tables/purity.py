@@ -512,6 +512,14 @@ scale = jax.jit(Scaler(2).apply)
     "NNX803": Cases(
         bad=(
             """\
+import logging
+@jax.jit
+def train(batch):
+    logging.info("loss (mean) = %s", batch.mean())  # NNX803
+    return batch * 2
+print(train(x))
+""",
+            """\
 @jax.jit
 def doubled(v):
     print("v", v)  # NNX803
@@ -636,6 +644,14 @@ print(run(0.0))
 """,
         ),
         clean=(
+            """\
+import logging
+class Agent:
+    def train(self, batch, scale):
+        logging.info("train_step(batch=%s)", batch)
+        return batch * scale
+print(jax.jit(Agent().train)(x, 2.0))
+""",
             """\
 @jax.jit
 def squared(v):
@@ -986,6 +1002,31 @@ class Trainer:
         ),
         clean=(
             """\
+import contextlib
+stage = None
+@contextlib.contextmanager
+def staged():
+    global stage
+    before = stage
+    stage = 0
+    try:
+        yield
+    finally:
+        stage = before
+def mark(v):
+    global stage
+    if stage is None:
+        return v
+    number = stage
+    stage += 1
+    return v * (number + 1)
+@jax.jit
+def forward(v):
+    with staged():
+        return mark(mark(v))
+print(forward(jnp.ones(2)), forward(jnp.ones(2)))
+""",
+            """\
 class Ctx:
     def __init__(self):
         self.count = 0
@@ -1316,6 +1357,13 @@ y = Sampler({"a": 2.0}).run(x)
     "NNX805": Cases(
         bad=(
             """\
+def rows(v):
+    out = []
+    jax.lax.fori_loop(0, 3, lambda i, _: out.append(v[i]), None)  # NNX805
+    return out
+rows(x)
+""",
+            """\
 tables = {}
 def table(a):
     if not "table" in tables.keys():
@@ -1398,6 +1446,14 @@ def f(x):
 """.replace("def f(x):\n", "def f(x):\n    global losses\n"),
         ),
         clean=(
+            """\
+@jax.jit
+def leaves(tree):
+    out = []
+    jax.tree.map(lambda leaf: out.append(leaf * 2), tree)
+    return out
+print(leaves({"a": x, "b": x}))
+""",
             # compiled code gets a new object
             """\
 @jax.tree_util.register_pytree_node_class
@@ -2320,6 +2376,15 @@ print(mean(rows))
 """,
         ),
         clean=(
+            """\
+order = jax.vmap(jnp.argsort, in_axes=0)
+@jax.jit
+def nearest(v):
+    return order(v)[..., :1]
+print(nearest(jnp.ones((2, 3))))
+order = jax.vmap(jnp.argsort, in_axes=0)
+print(order(jnp.ones((2, 3))), nearest(jnp.zeros((2, 3))))
+""",
             """\
 class Scaler:
     def __init__(self, factor):

@@ -224,6 +224,18 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def new_network(rng, width):
+    return jax.random.normal(rng, (width,))
+def main(seed):
+    rng = jax.random.key(seed)
+    keys = jax.random.split(rng, 2)
+    trained = [jax.random.normal(k, (2,)) for k in keys]
+    rng, _rng = jax.random.split(rng)  # NNX830
+    network = new_network(_rng, 2)
+    return trained, network, jax.random.normal(rng, (2,))
+print(main(0)[1].shape)
+""",
+            """\
 def best_start(key, count):
     best, chosen = -jnp.inf, 0
     for restart in range(count):
@@ -783,6 +795,31 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+import pickle
+def load_params(text, like):
+    return jax.tree.map(lambda old, new: jnp.asarray(new), like, pickle.loads(text))
+def new_network(rng, width):
+    return [jax.random.normal(rng, (width,)), jnp.zeros(width)]
+def main(seed):
+    rng = jax.random.key(seed)
+    keys = jax.random.split(rng, 2)
+    trained = [jax.random.normal(k, (2,)) for k in keys]
+    text = pickle.dumps([np.asarray(one) for one in trained])
+    rng, _rng = jax.random.split(rng)
+    network = new_network(_rng, 2)
+    return load_params(text, network)
+print(main(0)[0].shape)
+""",
+            """\
+@jax.jit
+def episode(keys):
+    return {"step": jax.vmap(jax.random.normal)(keys)}
+warm = jax.random.split(key, 2)
+for _ in range(3):
+    episode(warm)["step"].block_until_ready()
+print(episode(jax.random.split(jax.random.key(5), 2))["step"].shape)
+""",
             """\
 from flax import linen as nn
 def begun(start):
@@ -2397,6 +2434,14 @@ def step(drop, x):
         ),
         clean=(
             """\
+@jax.jit
+def moves(v):
+    actions = jax.random.randint(jax.random.PRNGKey(0), shape=(1,), minval=0, maxval=0)
+    return jnp.where(v.sum() > 2, 1, actions)
+for _ in range(3):
+    print(moves(x))
+""",
+            """\
 from flax import linen as nn
 class Agent(nn.Module):
     @nn.compact
@@ -3127,6 +3172,28 @@ slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
     "NNX971": Cases(
         bad=(
             """\
+def halves(key, x, share=0.8):
+    n = int(share * len(x))
+    idx = jax.random.permutation(key, len(x))
+    return x[idx][:n], x[n:]  # NNX971
+""",
+            """\
+def halves(key, x, n):
+    perm = jax.random.permutation(key, x.shape[0])
+    test = x[perm[:n]]
+    train = x[n:]  # NNX971
+    return train, test
+""",
+            """\
+class Data:
+    def __init__(self, rows):
+        self.rows = rows
+    def halves(self, rng, n):
+        order = rng.permutation(len(self.rows))
+        first = order[n:]
+        return self.rows[first], self.rows[:n]  # NNX971
+""",
+            """\
 def shuffled(key, images, labels):
     # shuffle without breaking the pairs
     first, second = jax.random.split(key)
@@ -3322,6 +3389,41 @@ xs, ys = shuffled(points, 3.0 * points, key)
 """,
         ),
         clean=(
+            """\
+def halves(key, x, share=0.8):
+    n = int(share * len(x))
+    idx = jax.random.permutation(key, len(x))
+    return x[idx][:n], x[idx][n:]
+print(halves(key, jnp.arange(6.0)))
+""",
+            """\
+def halves(key, x, n):
+    perm = jax.random.permutation(key, x.shape[0])
+    return x[perm[n:]], x[perm[:n]]
+print(halves(key, jnp.arange(6.0), 2))
+""",
+            """\
+# an order of the rows before the cut alone
+def halves(key, x, n):
+    perm = jax.random.permutation(key, n)
+    return x[perm[:n]], x[n:]
+print(halves(key, jnp.arange(6.0), 2))
+""",
+            """\
+# the array is in the drawn order already
+def halves(key, x, n):
+    perm = jax.random.permutation(key, x.shape[0])
+    x = x[perm]
+    return x[:n], x[n:]
+print(halves(key, jnp.arange(6.0), 2))
+""",
+            """\
+# the last rows are held out by their time, and some of the others drawn
+def halves(key, x, n, few):
+    perm = jax.random.permutation(key, n)
+    return x[perm[:few]], x[n:]
+print(halves(key, jnp.arange(6.0), 4, 2))
+""",
             """\
 def null_statistics(key, x, y, rounds):
     def one(k):

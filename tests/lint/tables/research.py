@@ -1288,6 +1288,14 @@ def fit(x, y, w):
             "w = jax.ops.index_update(x, 0, 1.0)  # NNX881\n",
             "from jax.ops import index, index_update  # NNX881\nw = index_update(x, index[0], 1.0)\n",
             "from jax.ops import index  # NNX881\nw = x.at[index[0]].set(1.0)\n",
+            """\
+from jax.nn import normalize  # NNX881
+def masked(scores, mask):
+    return jnp.where(mask, scores, jnp.NINF)  # NNX881
+tx = optax.chain(optax.additive_weight_decay(0.1), optax.sgd(0.1))  # NNX881
+def spread(v):
+    return jax.device_put_replicated(v, jax.devices())  # NNX881
+""",
         ),
         clean=(
             "area = jax.scipy.integrate.trapezoid(x)\n",
@@ -1296,6 +1304,19 @@ def fit(x, y, w):
             "from jax.ops import segment_sum\nprint(segment_sum(x, jnp.zeros(3, int)))\n",
             "import types\nops = types.SimpleNamespace(index={0: 1})\nprint(x.at[ops.index[0]].set(1.0))\n",
             "try:\n    area = jnp.trapz(x)\nexcept AttributeError:\n    area = jax.scipy.integrate.trapezoid(x)\n",
+            """\
+def trapezoids():
+    try:
+        from jax.numpy import trapz
+    except ImportError:
+        from jax.scipy.integrate import trapezoid as trapz
+    return trapz
+def smallest(kind):
+    return jnp.NINF if hasattr(jnp, "NINF") else -jnp.inf
+class Constants:
+    NINF = -1.0
+print(trapezoids()(x), smallest(x.dtype), Constants.NINF, optax.add_decayed_weights(0.1), jax.tree.map(abs, [x]))
+""",
         ),
     ),
     "NNX882": Cases(
@@ -1827,6 +1848,24 @@ loss(jnp.ones((2, 3)), jnp.array([0, 2]))
     "NNX888": Cases(
         bad=(
             """\
+def moves(p):
+    return p[:, None, :] - p[None, :, :]
+def energy(p):
+    r = jnp.linalg.norm(moves(p), axis=-1)  # NNX888
+    return jnp.sum(jnp.where(jnp.eye(len(p), dtype=bool), 0.0, jnp.exp(-r)))
+force = jax.grad(energy)
+""",
+            """\
+def moves(xyz):
+    delta = xyz[None] - xyz[:, None]
+    return delta
+def energy(charges, places):
+    d = moves(xyz=places)
+    r = jnp.sqrt(jnp.sum(d**2, axis=-1))  # NNX888
+    return jnp.sum(jnp.triu(charges[:, None] * charges * r, k=1))
+force = jax.grad(energy, argnums=1)
+""",
+            """\
 def distance(a, b):
     return jnp.linalg.norm(a - b)
 distances = jax.vmap(jax.vmap(distance, (None, 0)), (0, None))
@@ -1912,6 +1951,39 @@ jax.grad(lambda v: kernel.gram(v).sum())(jnp.ones((3, 2)))
 """,
         ),
         clean=(
+            """\
+# the steps from one point to the next
+def moves(p):
+    return p[1:] - p[:-1]
+def length(p):
+    return jnp.sum(jnp.linalg.norm(moves(p), axis=-1))
+print(jax.grad(length)(jnp.arange(6.0).reshape(3, 2)))
+""",
+            """\
+# two sets of points
+def moves(p, q):
+    return p[:, None, :] - q[None, :, :]
+def energy(p, q):
+    return jnp.sum(jnp.linalg.norm(moves(p, q), axis=-1))
+print(jax.grad(energy)(jnp.arange(6.0).reshape(3, 2), jnp.ones((2, 2)) * 9))
+""",
+            """\
+# nothing is differentiated
+def moves(p):
+    return p[:, None, :] - p[None, :, :]
+def spread(p):
+    return jnp.linalg.norm(moves(p), axis=-1).max()
+print(spread(jnp.arange(6.0).reshape(3, 2)))
+""",
+            """\
+def moves(p):
+    return p[:, None, :] - p[None, :, :]
+def energy(p):
+    off = ~jnp.eye(len(p), dtype=bool)
+    square = jnp.where(off, jnp.sum(moves(p) ** 2, axis=-1), 1.0)
+    return jnp.sum(jnp.where(off, jnp.exp(-jnp.sqrt(square)), 0.0))
+print(jax.grad(energy)(jnp.arange(6.0).reshape(3, 2)))
+""",
             """\
 def distance(a, b):
     return jnp.sqrt(jnp.sum((a - b) ** 2) + 1e-9)
@@ -2061,6 +2133,45 @@ jax.grad(loss)(jnp.ones((3, 2)))
     ),
     "NNX919": Cases(
         bad=(
+            """\
+@jax.jit
+def loss(w, v):
+    return jnp.mean((v @ w) ** 2)
+rng = np.random.default_rng(0)
+for step in range(20):
+    n = rng.integers(5, 60)
+    v = rng.normal(size=(n, 3))
+    print(loss(x, v))  # NNX919
+""",
+            """\
+@jax.jit
+def score(v):
+    return jnp.tanh(v).sum()
+def lines(n):
+    rng, found = np.random.default_rng(0), []
+    for i in range(n):
+        length = int(rng.integers(5, 60))
+        found.append((rng.integers(0, 9, size=length), i % 2))
+    return found
+def run():
+    total = 0.0
+    for tokens, label in lines(20):
+        total += score(jnp.asarray(tokens)) * label  # NNX919
+    return total
+run()
+""",
+            """\
+@jax.jit
+def update(v, errors):
+    return v + 0.1 * errors.mean()
+def refine(v, errors):
+    for step in range(50):
+        wide = jnp.abs(errors) > 0.1
+        v = update(v, errors[wide])  # NNX919
+        errors = errors * 0.9
+    return v
+refine(x, x)
+""",
             """\
 from flax import struct
 @struct.dataclass
@@ -2314,6 +2425,48 @@ def write(tokens, n):
             + _STEPS,
         ),
         clean=(
+            """\
+@jax.jit
+def loss(w, v):
+    return jnp.mean((v @ w) ** 2)
+rng = np.random.default_rng(0)
+n = rng.integers(5, 60)
+for step in range(5):
+    v = rng.normal(size=(n, 3))
+    print(loss(x, v))
+""",
+            """\
+@jax.jit
+def score(v, mask):
+    return (jnp.tanh(v) * mask).sum()
+rng = np.random.default_rng(0)
+for step in range(5):
+    n = rng.integers(5, 60)
+    v = np.zeros(64)
+    v[:n] = rng.normal(size=n)
+    print(score(v, np.arange(64) < n))
+""",
+            """\
+@jax.jit
+def update(v, errors, wide):
+    return v + 0.1 * jnp.where(wide, errors, 0.0).mean()
+def refine(v, errors):
+    for step in range(3):
+        wide = jnp.abs(errors) > 0.1
+        v = update(v, errors, wide)
+        errors = errors * 0.9
+    return v
+print(refine(x, x))
+""",
+            """\
+@jax.jit
+def score(v):
+    return jnp.tanh(v).sum()
+rng = np.random.default_rng(0)
+for step in range(5):
+    chosen = rng.integers(0, 3, size=8)
+    print(score(jnp.asarray(chosen)), score(x[chosen]))
+""",
             """\
 import dataclasses
 from typing import Any

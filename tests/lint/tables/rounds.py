@@ -204,8 +204,82 @@ CASES = {
         ),
     ),
     "NNX566": Cases(
-        bad=(_NEXT, _CLASS_NEXT, _NEXT.replace("next_values", "values_next")),
+        bad=(
+            """\
+def td(rewards, values, gamma=0.99):
+    later = jnp.concatenate([values[1:], values[:1]])  # NNX566
+    return rewards + gamma * later - values
+""",
+            """\
+def td(rewards, values, gamma=0.99):
+    later = jnp.append(values[1:], values[0])  # NNX566
+    return rewards + gamma * later - values
+""",
+            """\
+def td(rewards, values, gamma=0.99):
+    return rewards + gamma * jnp.roll(values, -1) - values  # NNX566
+""",
+            """\
+def gae(rewards, values, dones, last_value, gamma=0.99):
+    next_values = jnp.roll(values, shift=-1, axis=0)  # NNX566
+    return rewards + gamma * (1.0 - dones) * next_values - values, last_value
+""",
+            """\
+class Agent:
+    gamma = 0.9
+    def errors(self, batch):
+        later = jnp.roll(batch["values"], -1, axis=0)  # NNX566
+        return batch["rewards"] + self.gamma * later - batch["values"]
+""",
+            _NEXT,
+            _CLASS_NEXT,
+            _NEXT.replace("next_values", "values_next"),
+        ),
         clean=(
+            """\
+def td(rewards, values, last, gamma=0.99):
+    later = jnp.append(values[1:], last)
+    return rewards + gamma * later - values
+print(td(jnp.ones(3), jnp.arange(3.0), 2.0))
+""",
+            """\
+def td(rewards, values, last_value, gamma=0.99):
+    later = jnp.concatenate([values[1:], last_value[None]])
+    return rewards + gamma * later - values
+print(td(jnp.ones(3), jnp.arange(3.0), jnp.array(2.0)))
+""",
+            """\
+def td(rewards, values, last_value, gamma=0.99):
+    later = jnp.roll(values, -1).at[-1].set(last_value)
+    return rewards + gamma * later - values
+print(td(jnp.ones(3), jnp.arange(3.0), 2.0))
+""",
+            """\
+# the last one is left out
+def td(rewards, values, gamma=0.99):
+    later = jnp.roll(values, -1)
+    return (rewards + gamma * later - values)[:-1]
+print(td(jnp.ones(3), jnp.arange(3.0)))
+""",
+            """\
+# episodes that end
+def td(rewards, values, dones, gamma=0.99):
+    later = jnp.roll(values, -1)
+    return rewards + gamma * (1.0 - dones) * later - values
+print(td(jnp.ones(3), jnp.arange(3.0), jnp.array([0.0, 0.0, 1.0])))
+""",
+            """\
+# neighbours on a ring
+def smooth(values, weight=0.1):
+    return values + weight * (jnp.roll(values, -1) + jnp.roll(values, 1) - 2 * values)
+print(smooth(jnp.arange(3.0)))
+""",
+            """\
+# the one before
+def change(values, gamma=0.99):
+    return values - gamma * jnp.roll(values, 1)
+print(change(jnp.arange(3.0)))
+""",
             _right(_NEXT, ("values[:-1], values[:-1]", "values[:-1], values[1:]")),
             _right(_CLASS_NEXT, ("v_tp1=values[:-1]", "v_tp1=values[1:]")),
             _right(_NEXT, ("next_values", "other_values")),

@@ -1194,6 +1194,23 @@ print(jax.hessian(net, argnums=1)(params, 0.5))
     "NNX952": Cases(
         bad=(
             """\
+DAY = 86_400
+events = np.array([1_700_000_000, 1_700_000_035])
+def phase(t):
+    return jnp.sin(2 * jnp.pi * (t % DAY) / DAY)
+print(phase(jnp.asarray(events, dtype=jnp.float32)))  # NNX952
+""",
+            """\
+def trips():
+    start = 1_700_006_400
+    pickup = start + np.arange(4) * 60
+    return pickup, pickup + 90
+def minutes(pickup, dropoff):
+    dropoff = jnp.asarray(dropoff, dtype=jnp.float32)  # NNX952
+    return (dropoff - jnp.asarray(pickup, dtype=jnp.float32)) / 60.0
+print(minutes(*trips()))
+""",
+            """\
 stamps = np.array([1_700_000_000.0, 1_700_000_001.5, 1_700_000_003.0])
 times = jnp.asarray(stamps)  # NNX952
 print(jnp.diff(times))
@@ -1214,6 +1231,25 @@ print(prepared(recorded(4)))
 """,
         ),
         clean=(
+            """\
+DAY = 86_400
+events = np.array([1_700_000_000, 1_700_000_035])
+def phase(t):
+    return jnp.sin(2 * jnp.pi * t / DAY)
+print(phase(jnp.asarray(events % DAY, dtype=jnp.float32)))
+""",
+            """\
+# integers that int32 holds
+DAY = 86_400
+events = np.array([1_700_000_000, 1_700_000_035])
+print(jnp.asarray(events) % DAY)
+""",
+            """\
+# seconds of one day
+DAY = 86_400
+events = np.array([17_000, 17_035])
+print(jnp.asarray(events, dtype=jnp.float32) % DAY)
+""",
             """\
 stamps = np.array([1_700_000_000.0, 1_700_000_001.5, 1_700_000_003.0])
 times = jnp.asarray(stamps - stamps[0])

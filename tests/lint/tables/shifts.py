@@ -216,4 +216,74 @@ print(objective(Bigram(nnx.Rngs(0)), ids))
 """,
         ),
     ),
+    "NNX570": Cases(
+        bad=(
+            """\
+def causal_conv(x, w):
+    pad = w.shape[0] // 2
+    return jax.lax.conv_general_dilated(
+        x, w, (1,), [(pad, pad)], dimension_numbers=("NWC", "WIO", "NWC")  # NNX570
+    )
+""",
+            """\
+class CausalConv(nnx.Module):
+    def __init__(self, size, rngs):
+        self.conv = nnx.Conv(3, 3, kernel_size=(size,), padding="SAME", rngs=rngs)  # NNX570
+    def __call__(self, v):
+        return nnx.relu(self.conv(v))
+""",
+            """\
+def apply_causal(params, x, dilation):
+    span = dilation * (params["w"].shape[0] - 1) // 2
+    padding = ((span, span),)
+    return jax.lax.conv_general_dilated(
+        x, params["w"], window_strides=(1,), padding=padding,  # NNX570
+        rhs_dilation=(dilation,), dimension_numbers=("NWC", "WIO", "NWC"),
+    )
+""",
+        ),
+        clean=(
+            """\
+def causal_conv(x, w):
+    pad = w.shape[0] - 1
+    return jax.lax.conv_general_dilated(x, w, (1,), [(pad, 0)], dimension_numbers=("NWC", "WIO", "NWC"))
+print(causal_conv(jnp.ones((1, 5, 2)), jnp.ones((3, 2, 2))).shape)
+""",
+            """\
+# the end is cut off
+def causal_conv(x, w):
+    pad = w.shape[0] - 1
+    y = jax.lax.conv_general_dilated(x, w, (1,), [(pad, pad)], dimension_numbers=("NWC", "WIO", "NWC"))
+    return y[:, :-pad]
+print(causal_conv(jnp.ones((1, 5, 2)), jnp.ones((3, 2, 2))).shape)
+""",
+            """\
+class CausalBlock(nnx.Module):
+    def __init__(self, size, rngs):
+        self.conv = nnx.Conv(3, 3, kernel_size=(size,), padding="CAUSAL", rngs=rngs)
+        self.mix = nnx.Conv(3, 3, kernel_size=(1,), padding="SAME", rngs=rngs)
+    def __call__(self, v):
+        return self.mix(self.conv(v))
+print(CausalBlock(3, nnx.Rngs(0))(jnp.ones((1, 5, 3))).shape)
+""",
+            """\
+def noncausal_conv(x, w):
+    return jax.lax.conv_general_dilated(x, w, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"))
+print(noncausal_conv(jnp.ones((1, 5, 2)), jnp.ones((3, 2, 2))).shape)
+""",
+            """\
+# a mask keeps the future out
+def causal_conv(x, w):
+    mask = (jnp.arange(w.shape[0]) <= w.shape[0] // 2)[:, None, None]
+    return jax.lax.conv_general_dilated(x, w * mask, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"))
+print(causal_conv(jnp.ones((1, 5, 2)), jnp.ones((3, 2, 2))).shape)
+""",
+            """\
+# images, whose time is another axis
+def causal_video_frame(x, w):
+    return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+print(causal_video_frame(jnp.ones((1, 5, 5, 2)), jnp.ones((3, 3, 2, 2))).shape)
+""",
+        ),
+    ),
 }

@@ -126,6 +126,15 @@ for n, t in enumerate(range(2), 1):
     "NNX668": Cases(
         bad=(
             """\
+def global_norm(grads):
+    return sum(jnp.linalg.norm(g) for g in jax.tree.leaves(grads))  # NNX668
+""",
+            """\
+def clipped(grads, limit):
+    grad_norm = sum([jnp.linalg.norm(g.ravel()) for g in jax.tree_util.tree_leaves(grads)])  # NNX668
+    return jax.tree.map(lambda g: g * jnp.minimum(1.0, limit / grad_norm), grads)
+""",
+            """\
 def l2(params):
     return sum(jnp.sum(p) ** 2 for p in jax.tree.leaves(params))  # NNX668
 print(l2({"w": jnp.ones(3)}))
@@ -161,6 +170,22 @@ print(scaled(jnp.array([1.0, -1.0, 3.0])))
 """,
         ),
         clean=(
+            """\
+# a penalty on groups of weights
+def penalty(params):
+    return sum(jnp.linalg.norm(p) for p in jax.tree.leaves(params))
+print(penalty({"a": jnp.ones(3), "b": jnp.ones(2)}))
+""",
+            """\
+def global_norm(grads):
+    return jnp.sqrt(sum(jnp.linalg.norm(g) ** 2 for g in jax.tree.leaves(grads)))
+print(global_norm({"a": jnp.ones(3), "b": jnp.ones(2)}))
+""",
+            """\
+def global_norm(grads):
+    return jnp.linalg.norm(jnp.array([jnp.linalg.norm(g) for g in jax.tree.leaves(grads)]))
+print(global_norm({"a": jnp.ones(3), "b": jnp.ones(2)}))
+""",
             """\
 def l2(params):
     return sum(jnp.sum(p**2) for p in jax.tree.leaves(params))

@@ -1016,4 +1016,102 @@ mean(jnp.eye(3), 0)
 """,
         ),
     ),
+    "NNX569": Cases(
+        bad=(
+            """\
+def lowpass(u):
+    k = jnp.fft.fftshift(jnp.fft.fftfreq(u.shape[0]))
+    mask = jnp.abs(k) < 0.1
+    return jnp.fft.ifft(jnp.where(mask, jnp.fft.fft(u), 0.0))  # NNX569
+""",
+            """\
+def slope(u, length):
+    n = u.shape[0]
+    k = 2 * jnp.pi * jnp.fft.fftshift(jnp.fft.fftfreq(n, d=length / n))
+    return jnp.fft.ifft(1j * k * jnp.fft.fft(u)).real  # NNX569
+""",
+            """\
+class Solver:
+    def __init__(self, n, dx):
+        k = 2 * np.pi * np.fft.fftshift(np.fft.fftfreq(n, dx))
+        self.kx, self.ky = np.meshgrid(k, k)
+        self.k2 = self.kx**2 + self.ky**2
+    def laplacian(self, u):
+        return jnp.real(jnp.fft.ifft2(-self.k2 * jnp.fft.fft2(u)))  # NNX569
+""",
+            """\
+def lowpass(u, cutoff):
+    f = jnp.fft.fftfreq(u.shape[0])
+    spectrum = jnp.fft.fftshift(jnp.fft.fft(u))
+    gain = jnp.exp(-((f / cutoff) ** 2))
+    return jnp.fft.ifft(spectrum * gain)  # NNX569
+""",
+            """\
+from jax.numpy.fft import fft, fftfreq, fftshift, ifft
+def wavenumbers(n):
+    return fftshift(fftfreq(n))
+def hilbert(u):
+    hat = fft(u)
+    return ifft(-1j * jnp.sin(wavenumbers(len(u))) * hat)  # NNX569
+""",
+        ),
+        clean=(
+            """\
+def lowpass(u):
+    k = jnp.fft.fftshift(jnp.fft.fftfreq(u.shape[0]))
+    hat = jnp.fft.fftshift(jnp.fft.fft(u))
+    return jnp.fft.ifft(jnp.fft.ifftshift(jnp.where(jnp.abs(k) < 0.1, hat, 0.0)))
+print(lowpass(jnp.arange(8.0)))
+""",
+            """\
+def lowpass(u):
+    mask = jnp.abs(jnp.fft.fftfreq(u.shape[0])) < 0.1
+    return jnp.fft.ifft(jnp.where(mask, jnp.fft.fft(u), 0.0)), jnp.fft.fftshift(mask)
+print(lowpass(jnp.arange(8.0)))
+""",
+            """\
+def slope(u, length):
+    n = u.shape[0]
+    k = 2 * jnp.pi * jnp.fft.fftfreq(n, d=length / n)
+    return jnp.fft.ifft(1j * k * jnp.fft.fft(u)).real
+print(slope(jnp.sin(jnp.arange(8.0)), 8.0))
+""",
+            """\
+# both are shifted, and the product is turned back
+def lowpass(u, cutoff):
+    f = jnp.fft.fftshift(jnp.fft.fftfreq(u.shape[0]))
+    spectrum = jnp.fft.fftshift(jnp.fft.fft(u))
+    return jnp.fft.ifft(jnp.fft.ifftshift(spectrum * jnp.exp(-((f / cutoff) ** 2))))
+print(lowpass(jnp.arange(8.0), 0.1))
+""",
+            """\
+# shifted there and back
+def hilbert(u):
+    f = jnp.fft.ifftshift(jnp.fft.fftshift(jnp.fft.fftfreq(u.shape[0])))
+    return jnp.fft.ifft(-1j * jnp.sin(f) * jnp.fft.fft(u))
+print(hilbert(jnp.arange(8.0)))
+""",
+            """\
+# for a plot
+def power(u):
+    f = jnp.fft.fftshift(jnp.fft.fftfreq(u.shape[0]))
+    return f, jnp.fft.fftshift(jnp.abs(jnp.fft.fft(u)) ** 2)
+print(power(jnp.arange(8.0)))
+""",
+            """\
+# one axis alone is shifted
+def half(u):
+    k = jnp.fft.fftshift(jnp.fft.fftfreq(u.shape[0]))
+    hat = jnp.fft.fftshift(jnp.fft.fft2(u), axes=0)
+    return k[:, None] * hat
+print(half(jnp.ones((4, 4))))
+""",
+            """\
+# an image whose middle is moved to the corner
+def blur(image, kernel):
+    return jnp.fft.ifft2(jnp.fft.fft2(image) * jnp.fft.fft2(jnp.fft.ifftshift(kernel))).real
+print(blur(jnp.ones((4, 4)), jnp.ones((4, 4))))
+""",
+        ),
+    ),
 }

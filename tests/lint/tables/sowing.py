@@ -405,6 +405,24 @@ class Decoder(nnx.Module):
         self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
     def __call__(self, token):
         return self.attn(self.embed(token)[:, None])[:, 0]
+    def reset_cache(self, batch):
+        self.attn.init_cache((batch, 32, 8))
+def answer(net, prompt):
+    *_, logits = map(lambda token: net(jnp.array([token])), prompt)
+    return int(logits.argmax())
+net = Decoder(nnx.Rngs(0))
+prompts = {"a": [3, 7, 11], "b": [5, 1]}
+net.reset_cache(1)
+print({name: answer(net, prompt) for name, prompt in prompts.items()})  # NNX543
+print(net.attn.cache_index)
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
 def answer(net, prompt):
     *_, logits = map(lambda token: net(jnp.array([token])), prompt)
     return int(logits.argmax())
@@ -446,6 +464,41 @@ for text in (texts := [[1, 2], [3]]):
 """,
         ),
         clean=(
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+    def begin(self, batch):
+        self.attn.init_cache((batch, 32, 8))
+def answer(net, prompt):
+    net.begin(1)
+    *_, logits = map(lambda token: net(jnp.array([token])), prompt)
+    return int(logits.argmax())
+net = Decoder(nnx.Rngs(0))
+prompts = {"a": [3, 7, 11], "b": [5, 1]}
+print({name: answer(net, prompt) for name, prompt in prompts.items()})
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+    def __call__(self, token):
+        return self.attn(self.embed(token)[:, None])[:, 0]
+    def begin(self, batch):
+        self.attn.init_cache((batch, 32, 8))
+def answer(net, prompt):
+    net.attn.cache_index[...] = jnp.array(0)
+    *_, logits = map(lambda token: net(jnp.array([token])), prompt)
+    return int(logits.argmax())
+net = Decoder(nnx.Rngs(0))
+prompts = {"a": [3, 7, 11], "b": [5, 1]}
+net.begin(1)
+print({name: answer(net, prompt) for name, prompt in prompts.items()})
+""",
             """\
 class Decoder(nnx.Module):
     def __init__(self, rngs: nnx.Rngs):

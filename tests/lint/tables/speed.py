@@ -195,6 +195,16 @@ build(jnp.ones(3))
     "NNX903": Cases(
         bad=(
             """\
+def train(step, scale, v):
+    done = False
+    for i in range(20):
+        if i > 3 and not done:
+            run = jax.jit(partial(step, scale))  # NNX903
+            v = run(v)
+    return v
+y = train(lambda s, v: s * v, 0.5, x)
+""",
+            """\
 def simulate(v, beta, dt=0.1, steps=20):
     @partial(jax.jit, static_argnums=2)  # NNX903
     def run(v, beta, steps):
@@ -290,6 +300,52 @@ for batch in batches:
 """,
         ),
         clean=(
+            """\
+import timeit
+def score(theta, labels):
+    return (theta[None] * labels).sum()
+runtimes = []
+for size in range(1, 30, 2):
+    labels = jnp.ones((size, 3))
+    compiled = jax.jit(jax.grad(score))
+    compiled(x, labels).block_until_ready()
+    runtimes.append(timeit.timeit(lambda: compiled(x, labels).block_until_ready(), number=2))
+print(len(runtimes))
+""",
+            """\
+def train(step, scale, v):
+    reviewed = False
+    for i in range(20):
+        if i > 3 and not reviewed:
+            run = jax.jit(partial(step, scale))
+            reviewed = True
+        v = v if not reviewed else run(v)
+    return v
+print(train(lambda s, v: s * v, 0.5, x))
+""",
+            """\
+def train(step, scale, v):
+    run = None
+    for i in range(20):
+        if run is None:
+            run = jax.jit(partial(step, scale))
+        v = run(v)
+    return v
+print(train(lambda s, v: s * v, 0.5, x))
+""",
+            """\
+class Trainer:
+    def __init__(self, step):
+        self.step, self.run, self.fresh = step, None, True
+    def train(self, v):
+        for i in range(20):
+            if self.fresh:
+                self.run = jax.jit(lambda v: self.step(v))
+                self.fresh = False
+            v = self.run(v)
+        return v
+print(Trainer(lambda v: v / 2).train(x))
+""",
             """\
 class Model:
     def __init__(self, scale):
@@ -637,6 +693,28 @@ for batch in batches:
         ),
         clean=(
             """\
+def energy(places, alive):
+    return ((places - places.mean()) ** 2 * alive[:, None]).sum()
+@jax.jit
+def relaxed(places, alive):
+    return places - 0.1 * jax.grad(energy)(places, alive)
+def divided(places, alive, rng):
+    free = int(np.argmin(alive))
+    places, alive = places.copy(), alive.copy()
+    places[free] = places[0] + rng.normal(size=2)
+    alive[free] = 1.0
+    return places, alive
+def grown(target):
+    rng = np.random.default_rng(0)
+    places, alive = np.zeros((4, 2), np.float32), np.zeros(4, np.float32)
+    alive[0] = 1.0
+    while int(alive.sum()) < target:
+        places, alive = divided(places, alive, rng)
+        places = np.array(relaxed(jnp.asarray(places), jnp.asarray(alive)))
+    return places
+print(grown(3).shape)
+""",
+            """\
 @jax.jit
 def step(w, v):
     loss, grads = jax.value_and_grad(lambda w: ((w * v) ** 2).mean())(w)
@@ -965,6 +1043,35 @@ print(time.time() - begin)  # NNX907
 """,
         ),
         clean=(
+            """\
+def check_asynchronous():
+    step = jax.jit(lambda v: v * 2.0)
+    step(x).block_until_ready()
+    start = time.perf_counter()
+    step(x).block_until_ready()
+    whole = time.perf_counter() - start
+    # the call is asynchronous: it returns before the result is there
+    start = time.perf_counter()
+    result = step(x)
+    sent = time.perf_counter() - start
+    result.block_until_ready()
+    start = time.perf_counter()
+    result = step(x)
+    again = time.perf_counter() - start
+    result.block_until_ready()
+    return whole, sent, again
+print(len(check_asynchronous()))
+""",
+            """\
+f = jax.jit(lambda v: v * 2)
+def evaluated(v):
+    return v.sum()
+for epoch in range(2):
+    begin = time.time()
+    y = f(x)
+    total = evaluated(y)
+    print(f"{epoch} {total:.3f} ({time.time() - begin:.3f} s)")
+""",
             """\
 globals()["keep_on_disk"] = np.asarray
 step = jax.jit(lambda v: v * 2)
@@ -1715,6 +1822,19 @@ def f(x, n):
         clean=(
             """\
 @jax.jit
+def slow_block(v):
+    for i in range(100):
+        v = v + 5 / v
+    return v
+@jax.jit
+def block_unrolled(v):
+    for i in range(70):
+        v = v * 0.5 + 1.0
+    return v
+print(slow_block(x), block_unrolled(x))
+""",
+            """\
+@jax.jit
 def busy(v):
     for _ in range(100):
         _ = (v - v.mean()) / v.std()
@@ -2306,5 +2426,89 @@ while optimizer.step[...] < 3:
 """,
         ),
         clean=_COLD,
+    ),
+    "NNX571": Cases(
+        bad=(
+            """\
+def payoffs(paths, strike):
+    n = paths.shape[0]
+    found = jnp.zeros(n)
+    for i in range(n):
+        found = found.at[i].set(jnp.maximum(paths[i].mean() - strike, 0.0))  # NNX571
+    return found
+""",
+            """\
+grid = jnp.zeros((100, 3))
+for i in range(100):
+    grid = grid.at[i, :].set(jnp.sin(i * jnp.arange(3)))  # NNX571
+""",
+            """\
+def kernel(a, b):
+    rows = jnp.empty((a.shape[0], b.shape[0]))
+    for i in range(a.shape[0]):
+        row = jnp.exp(-jnp.sum((a[i] - b) ** 2, axis=-1))
+        rows = rows.at[i].set(row)  # NNX571
+    return rows
+""",
+        ),
+        clean=(
+            """\
+# compiled
+@jax.jit
+def squares(v):
+    found = jnp.zeros(v.shape[0])
+    for i in range(v.shape[0]):
+        found = found.at[i].set(v[i] ** 2)
+    return found
+print(squares(jnp.arange(3.0)))
+""",
+            """\
+# a few places
+found = jnp.zeros(3)
+for i in range(3):
+    found = found.at[i].set(i**2)
+print(found)
+""",
+            """\
+# an array of NumPy
+def squares(v):
+    found = np.zeros(v.shape[0])
+    for i in range(v.shape[0]):
+        found[i] = v[i] ** 2
+    return found
+print(squares(np.arange(3.0)))
+""",
+            """\
+# compiled by another name
+def squares(v):
+    found = jnp.zeros(v.shape[0])
+    for i in range(v.shape[0]):
+        found = found.at[i].set(v[i] ** 2)
+    return found
+fast = jax.jit(squares)
+print(fast(jnp.arange(3.0)))
+""",
+            """\
+# a world that takes its time
+class World:
+    def step(self, i):
+        return 0.1 * i
+def rewards(world, n=64):
+    found = jnp.zeros(n)
+    for i in range(n):
+        found = found.at[i].set(world.step(i))
+    return found
+print(rewards(World()).sum())
+""",
+            """\
+# the place is another one in no round
+def total(v):
+    found = jnp.zeros(2)
+    for i in range(v.shape[0]):
+        found = found.at[0].add(v[i])
+    return found
+print(total(jnp.arange(3.0)))
+""",
+        ),
     ),
 }

@@ -532,6 +532,29 @@ assert sample(lambda v, t: v, key, x).shape == (3,)
 def loss_fn(w, part):
     return jnp.mean((part @ w) ** 2)
 def accumulate(w, parts):
+    def body(carry, part):
+        sums, total = carry
+        loss, grads = jax.value_and_grad(loss_fn)(w, part)
+        return (jax.tree.map(jnp.add, sums, grads), total + loss), None
+    (grads, loss), _ = jax.lax.scan(body, (jnp.zeros_like(w), 0.0), parts)  # NNX692
+    return loss / len(parts), grads
+""",
+            """\
+def loss_fn(w, part):
+    return jnp.mean((part @ w) ** 2)
+def accumulate(w, parts):
+    def body(i, carry):
+        sums, total, most = carry
+        loss, grads = jax.value_and_grad(loss_fn)(w, parts[i])
+        sums = jax.tree.map(jnp.add, sums, grads)
+        return sums, total + loss, jnp.maximum(most, loss)
+    grads, loss, most = jax.lax.fori_loop(0, len(parts), body, (jnp.zeros_like(w), 0.0, 0.0))  # NNX692
+    return loss / len(parts), grads, most
+""",
+            """\
+def loss_fn(w, part):
+    return jnp.mean((part @ w) ** 2)
+def accumulate(w, parts):
     def body(i, carry):
         total, sums = carry
         loss, grads = jax.value_and_grad(loss_fn)(w, parts[i])
@@ -572,6 +595,42 @@ def accumulate(w, parts):
 """,
         ),
         clean=(
+            """\
+def loss_fn(w, part):
+    return jnp.mean((part @ w) ** 2)
+def accumulate(w, parts):
+    def body(carry, part):
+        sums, total = carry
+        loss, grads = jax.value_and_grad(loss_fn)(w, part)
+        return (jax.tree.map(jnp.add, sums, grads), total + loss), None
+    (grads, loss), _ = jax.lax.scan(body, (jnp.zeros_like(w), 0.0), parts)
+    return loss / len(parts), grads / len(parts)
+assert accumulate(x, jnp.ones((2, 2, 3)))[1].shape == (3,)
+""",
+            """\
+def loss_fn(w, part):
+    return jnp.sum((part @ w) ** 2)
+def accumulate(w, parts):
+    def body(carry, part):
+        sums, total, count = carry
+        loss, grads = jax.value_and_grad(loss_fn)(w, part)
+        return (jax.tree.map(jnp.add, sums, grads), total + loss, count + len(part)), None
+    (grads, loss, count), _ = jax.lax.scan(body, (jnp.zeros_like(w), 0.0, 0), parts)
+    return loss / count, grads
+assert accumulate(x, jnp.ones((2, 2, 3)))[1].shape == (3,)
+""",
+            """\
+def loss_fn(w, part):
+    return jnp.mean((part @ w) ** 2)
+def accumulate(w, parts):
+    def body(carry, part):
+        sums, total = carry
+        loss, grads = jax.value_and_grad(loss_fn)(w, part)
+        return (jax.tree.map(lambda a, b: a + b / len(parts), sums, grads), total + loss), None
+    (grads, loss), _ = jax.lax.scan(body, (jnp.zeros_like(w), 0.0), parts)
+    return loss / len(parts), grads
+assert accumulate(x, jnp.ones((2, 2, 3)))[1].shape == (3,)
+""",
             """\
 def loss_fn(w, part):
     return jnp.mean((part @ w) ** 2)

@@ -48,6 +48,28 @@ def parts(m: nnx.Module):
     "NNX820": Cases(
         bad=(
             """\
+def soft(v, limit):
+    if v > limit:  # NNX820
+        return v - limit
+    return 0.0
+shrink = jnp.vectorize(soft)
+print(shrink(x, 0.5))
+""",
+            """\
+@jnp.vectorize
+def step(v):
+    return 1.0 if v > 0 else 0.0  # NNX820
+""",
+            """\
+@jax.jit
+def all_small(v):
+    return not jnp.any(v > 3)  # NNX820
+@jax.jit
+def shown(v):
+    empty = not v.any()  # NNX820
+    return jnp.where(empty, v, 0.0)
+""",
+            """\
 @jax.jit
 def doubled(v):
     if v > 0:  # NNX820
@@ -244,6 +266,24 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+@partial(jnp.vectorize, excluded=(1,))
+def powers(v, n):
+    return v**n if n > 2 else v
+print(powers(x, 3))
+""",
+            """\
+signed = jnp.vectorize(lambda v, flag: v if flag else -v, excluded={"flag"})
+print(signed(x, flag=True), np.vectorize(lambda v: v if v > 0 else 0.0)(np.ones(3)))
+""",
+            """\
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def applied(v, f, names):
+    plain = not callable(f)
+    few = not any(name.startswith("w") for name in names) and not len(v.shape)
+    return v if plain or few or not isinstance(v, jax.Array) else f(v)
+print(applied(x, jnp.sin, ("w", "b")), applied(x, None, ()))
+""",
             """\
 @functools.singledispatch
 def limited(v, n):
@@ -674,6 +714,45 @@ except Exception as error:
     "NNX821": Cases(
         bad=(
             """\
+def run_layers(layers, h):
+    def body(i, h):
+        return h @ layers[i]["w"]  # NNX821
+    return jax.lax.fori_loop(0, len(layers), body, h)
+def made(n):
+    layers = []
+    for k in jax.random.split(key, n):
+        layers.append({"w": jax.random.normal(k, (3, 3))})
+    return layers
+run_layers(made(4), x)
+""",
+            """\
+def mixed(v):
+    rows = []
+    for factor in range(3):
+        rows.append(v * factor)
+    return jax.lax.scan(lambda total, i: (total + rows[i].sum(), None), 0.0, jnp.arange(3))[0]  # NNX821
+""",
+            """\
+def forward(params, v):
+    return jax.lax.fori_loop(0, 3, lambda i, h: h @ params["layers"][i], v)  # NNX821
+params = {"layers": [jnp.eye(3) for _ in range(3)]}
+forward(params, x)
+""",
+            """\
+def through(layers, v):
+    return jax.lax.fori_loop(0, 2, lambda i, h: h * layers[i], v)  # NNX821
+def mean_squared(layers, v):
+    return (through(layers, v) ** 2).mean()
+@jax.jit
+def step(layers, v):
+    grads = jax.grad(mean_squared)(layers, v)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, layers, grads)
+def train():
+    layers = [jnp.ones(3), jnp.ones(3)]
+    for _ in range(3):
+        layers = step(layers, x)
+""",
+            """\
 @jax.jit
 def summed(window, v):
     n, m = window
@@ -730,6 +809,58 @@ f = jax.vmap(lambda v: bool(v))  # NNX821
 """,
         ),
         clean=(
+            """\
+def picked(items, i):
+    return items[i] * 2.0
+picked([1.0, 2.0], 0)
+fast = jax.jit(picked)
+print(fast(jnp.ones((3, 2)), 1))
+""",
+            """\
+def total(rows):
+    parts = []
+    for row in rows:
+        parts.append(row * 2.0)
+    parts = jnp.stack(parts)
+    return jax.lax.fori_loop(0, 3, lambda i, h: h + parts[i].sum(), 0.0)
+print(total(jnp.ones((3, 2))))
+""",
+            """\
+class Bank:
+    def __init__(self):
+        self.rows = []
+    def add(self, row):
+        self.rows.append(row)
+    def finish(self):
+        self.rows = jnp.stack(self.rows)
+    def total(self):
+        return jax.lax.fori_loop(0, 2, lambda i, h: h + self.rows[i].sum(), 0.0)
+bank = Bank()
+bank.add(x)
+bank.add(x)
+bank.finish()
+print(bank.total())
+""",
+            """\
+def rows_of(items, i):
+    if isinstance(items, list):
+        items = jnp.stack(items)
+    return items[i]
+print(jax.jit(rows_of)([x, x], 1))
+""",
+            """\
+def unrolled(layers, v):
+    for i in range(len(layers)):
+        v = v @ layers[i]
+    return v
+print(jax.jit(unrolled)([jnp.eye(3), jnp.eye(3)], x))
+""",
+            """\
+def placed(board, spots, values):
+    flat = board.flatten()
+    return flat.at[spots.flatten()].max(values.flatten()).reshape(2, 3)
+print(jax.jit(placed)(jnp.zeros((2, 3)), jnp.array([0, 4]), jnp.ones(2)))
+""",
             """\
 def probe(v, debug=False):
     y = jnp.sin(v)
@@ -899,7 +1030,7 @@ class Deep(nnx.Module):
     def __init__(self, rngs):
         self.net = Noisy(rngs)
     def __call__(self, v, deterministic):
-        @nnx.checkpoint
+        @nnx.remat
         def run(net, v, deterministic):
             return net(v, not deterministic)  # NNX822
         return run(self.net, v, deterministic)
@@ -1136,6 +1267,21 @@ def f(x, parts):
 """,
         ),
         clean=(
+            """\
+def gathered(chunks, count):
+    return jnp.zeros((count,)) + sum(chunks)
+class Fit:
+    def __init__(self):
+        self.compiled_gather = jax.jit(self.gather)
+    def gather(self, count):
+        return jnp.zeros((count,))
+def fit():
+    compiled = jax.jit(gathered)
+    return Fit()
+def start():
+    return gathered([1.0, 2.0], 3), fit().gather(2)
+print(start())
+""",
             """\
 @functools.singledispatch
 def head(v, n):

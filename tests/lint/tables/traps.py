@@ -514,6 +514,56 @@ print(start(x))
     ),
     "NNX741": Cases(
         bad=(
+            """\
+@jax.tree_util.register_pytree_node_class
+class Track:
+    def __init__(self, mean, count):
+        self.mean, self.count = mean, count
+    def tree_flatten(self):
+        return (self.mean, self.count), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+    @jax.jit
+    def add(self, v):
+        share = 1.0 / (self.count + 1)
+        self.mean = self.mean + share * (v - self.mean)  # NNX741
+        self.count = self.count + 1
+track = Track(0.0, 0)
+for batch in batches:
+    track.add(batch.mean())
+print(track.mean)
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Track:
+    def __init__(self, mean, count):
+        self.mean, self.count = mean, count
+    def tree_flatten(self):
+        return (self.mean, self.count), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+@jax.jit
+def add(track, v):
+    track.count += 1  # NNX741
+    return v * 2
+track = Track(0.0, 0)
+add(track, x)
+""",
+            """\
+class Track:
+    def __init__(self, mean):
+        self.mean = mean
+jax.tree_util.register_pytree_node(Track, lambda t: ((t.mean,), None), lambda _, parts: Track(*parts))
+def add(v, track):
+    track.mean = 0.9 * track.mean + 0.1 * v.mean()  # NNX741
+    return v - 1
+fast = jax.jit(add)
+track = Track(0.0)
+for batch in batches:
+    fast(batch, track)
+""",
             "@jax.jit\ndef norm(s, v):\n    s['m'] = 0.9 * s['m'] + v.mean()  # NNX741\n    return v - s['m']\n"
             "s = {'m': 0.0}\nfor batch in batches:\n    norm(s, batch)\n",
             "@nnx.jit\ndef count(v, s):\n    s['n'] += 1  # NNX741\n    return v * 2\n"
@@ -548,6 +598,91 @@ run(state, x)
 """,
         ),
         clean=(
+            """\
+@jax.tree_util.register_pytree_node_class
+class Track:
+    def __init__(self, mean, count):
+        self.mean, self.count = mean, count
+    def tree_flatten(self):
+        return (self.mean, self.count), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+    @jax.jit
+    def add(self, v):
+        self.mean = self.mean + v
+        self.count = self.count + 1
+        return self
+track = Track(0.0, 0)
+for batch in batches:
+    track = track.add(batch.mean())
+print(track.mean)
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Track:
+    def __init__(self, mean, count):
+        self.mean, self.count = mean, count
+    def tree_flatten(self):
+        return (self.mean, self.count), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+    @jax.jit
+    def add(self, v):
+        self.mean = self.mean + v
+        return self.mean * 2
+print(Track(0.0, 0).add(x))
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Track:
+    def __init__(self, mean, count):
+        self.mean, self.count = mean, count
+    def tree_flatten(self):
+        return (self.mean, self.count), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+    @jax.jit
+    def add(self, v):
+        return Track(self.mean + v, self.count + 1)
+print(Track(0.0, 0).add(x).mean)
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Track:
+    def __init__(self, mean, count):
+        self.mean, self.count = mean, count
+    def tree_flatten(self):
+        return (self.mean, self.count), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+    def both(self):
+        return self.mean, self.count
+    @jax.jit
+    def add(self, v):
+        self.mean = self.mean + v
+        return self.both()
+print(Track(0.0, 0).add(x))
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Track:
+    def __init__(self, mean, count):
+        self.mean, self.count = mean, count
+    def tree_flatten(self):
+        return (self.mean, self.count), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+    def add(self, v):
+        self.mean = self.mean + v
+track = Track(0.0, 0)
+track.add(x)
+print(track.mean, jax.jit(lambda t: t.mean)(track))
+""",
             "@jax.jit\ndef norm(s, v):\n    s['m'] = 0.9 * s['m'] + v.mean()\n    return s, v - s['m']\n"
             "s = {'m': 0.0}\nfor batch in batches:\n    s, y = norm(s, batch)\n",
             "@jax.jit\ndef scaled(b):\n    b['x'] = b['x'] / 255\n    return b['x'].sum()\n"
@@ -1259,12 +1394,49 @@ y = Up(2.0)
     ),
     "NNX759": Cases(
         bad=(
+            """\
+def loss(params, v):
+    return (v @ params["w"]).sum()
+params = {"w": jnp.ones(3)}
+slopes = jax.grad(loss, params, x)  # NNX759
+""",
+            """\
+doubled = jax.jit(lambda v: v * 2, x)  # NNX759
+""",
+            """\
+rows = jnp.ones((2, 3))
+dots = jax.vmap(jnp.dot, rows, rows)  # NNX759
+""",
             "def loss(w):\n    return jnp.sum(w**2)\ng = jax.grad(loss(x))  # NNX759\n",
             "y = jax.lax.cond(x[0] > 0, 1.0, 0.0)  # NNX759\n",
             "y = jax.lax.switch(0, [lambda v: v, jnp.ones(3)], x)  # NNX759\n",
             "step = jax.jit(jnp.sum(x))  # NNX759\n",
         ),
         clean=(
+            """\
+rows = jnp.ones((2, 3))
+twice = jax.vmap(jax.vmap(jnp.sin, 0), 0)
+print(twice(rows), jax.jit(jnp.dot)(rows, x), jax.vmap(jnp.dot, (0, None), 0)(rows, x))
+""",
+            """\
+def loss(w, v):
+    return jnp.mean((v * w) ** 2)
+step = jax.checkpoint(loss)
+print(jax.value_and_grad(step, argnums=1)(x, x), jax.hessian(loss)(x, x).shape)
+""",
+            """\
+def loss(params, v):
+    return (v @ params["w"]).sum()
+params = {"w": jnp.ones(3)}
+print(jax.grad(loss, 0)(params, x), jax.vmap(loss, (None, 0))(params, jnp.ones((2, 3))))
+""",
+            """\
+axes = ({"w": 0},)
+print(jax.vmap(lambda p: p["w"] * 2, axes)({"w": x}))
+def slope(a, b, argnums):
+    return jax.grad(lambda a, b: a * b, argnums)(a, b)
+print(slope(1.0, 2.0, 0), slope(1.0, 2.0, (0, 1)))
+""",
             "def loss(w):\n    return jnp.sum(w**2)\ng = jax.grad(loss)(x)\n",
             "y = jax.lax.cond(x[0] > 0, lambda: 1.0, lambda: 0.0)\n",
             "def loss_for(size):\n    return lambda w: jnp.sum(w**2) * size\ng = jax.grad(loss_for(2))(x)\n",
@@ -1471,6 +1643,30 @@ def laid_out(f):
             "y = jnp.random.normal(key, (3,))  # NNX762\n",
             "y = jnp.clip(x, a_min=0.0, a_max=1.0)  # NNX762\n",
             "@jax.jit\ndef kept(v):\n    return jnp.at[v < 0].set(0)  # NNX762\n",
+            """\
+def squashed(v, dtype=jnp.floatt32):  # NNX762
+    return jnp.tahn(v).astype(dtype)  # NNX762
+def turned(v):
+    return jnp.transpose(v, 1, 0)  # NNX762
+""",
+            """\
+from jax.numpy import linagl  # NNX762
+class Trainer:
+    def __init__(self, rate):
+        schedule = optax.cosine_annealing_schedule(rate, 100)  # NNX762
+        self.tx = optax.adamw(schedule, weightdecay=0.1)  # NNX762
+    def step(self, params, grads, state):
+        updates, state = self.tx.update(grads, state, params)  # NNX871
+        return optax.apply_updates(params), state  # NNX762
+""",
+            """\
+import jax.random as jr
+def relu(v):
+    return jnp.where(v > 0, v)  # NNX762
+def mapped(f, v):
+    return jax.vmap(f, axis=0)(v)  # NNX762
+print(jr.normal(shape=(3,)))  # NNX762
+""",
         ),
         clean=(
             """\
@@ -1508,6 +1704,40 @@ with jax.default_device(jax.devices("cpu")[0]):
             "y = jax.nn.softmax(x, axis=-1)\n",
             "import types\njnp_at = types.SimpleNamespace(at=[x])\nprint(jnp_at.at[0], x.at[0].set(1.0))\n",
             "tx = optax.adamw(learning_rate=1e-3, weight_decay=0.1)\n",
+            """\
+import importlib
+def first(*names):
+    return next(getattr(jnp, name) for name in names if hasattr(jnp, name))
+transposed = jnp.permute_dims if hasattr(jnp, "permute_dims") else jnp.permute_dim
+try:
+    from jax.numpy import linagl as linalg
+except ImportError:
+    from jax.numpy import linalg
+def older(v):
+    if int(jax.__version__.split(".")[1]) < 4:
+        return jnp.tahn(v)
+    return jnp.tanh(v, *())
+options = {"axis": 0}
+print(first("tahn", "tanh")(x), linalg.norm(x), older(x), jnp.sum(x, **options), jnp.where(x > 0))
+""",
+            """\
+from types import SimpleNamespace
+class Own:
+    def sum(self, v, dim=0):
+        return v.sum()
+jnp_like = SimpleNamespace(sum=Own().sum, tahn=jnp.tanh)
+jax.numpy.tahn = jnp.tanh
+print(jnp_like.sum(x, dim=0), jnp_like.tahn(x), jnp.tahn(x))
+del jax.numpy.tahn
+""",
+            """\
+shape = (2, 3)
+print(jnp.where(x > 0, x, 0.0), jnp.transpose(x, (0,)), jnp.matmul(x, x, precision=None))
+print(jax.random.uniform(key, shape, minval=0.0, maxval=1.0).shape, jax.vmap(jnp.sin, in_axes=0, out_axes=0)(x))
+schedule = optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup_steps=2, decay_steps=10, end_value=0.01)
+print(optax.apply_updates({"w": x}, {"w": x}), schedule(3), jax.tree.map(jnp.add, x, x))
+print(jax.nn.gelu(x, approximate=True))
+""",
             "y = jnp.ravel_multi_index((jnp.array([0]), jnp.array([1])), dims=(2, 2))\n",
             "y = jax.random.multivariate_normal(key, mean=jnp.zeros(2), cov=jnp.eye(2))\n",
             "k = jax.random.key(seed=3)\n",
@@ -1519,6 +1749,26 @@ with jax.default_device(jax.devices("cpu")[0]):
     "NNX763": Cases(
         bad=(
             """\
+def relu(v):
+    return jnp.max(0, v)  # NNX763
+print(relu(x))
+""",
+            """\
+def clipped(v):
+    low = jnp.zeros_like(v)
+    v = jnp.min(v, 1.0)  # NNX763
+    return jnp.max(jnp.sin(v), low)  # NNX763
+""",
+            """\
+def losses(v):
+    one = jnp.square(v)
+    two = jnp.abs(v)
+    return jnp.mean(one, two)  # NNX763
+""",
+            """\
+print(jax.nn.logsumexp(jnp.sin(x), jnp.cos(x)))  # NNX763
+""",
+            """\
 def mask(size):
     return jnp.tril(jnp.ones(size, size))  # NNX763
 """,
@@ -1528,6 +1778,30 @@ def mask(size):
             "y = jnp.stack(x, model(x))  # NNX763\n",
         ),
         clean=(
+            """\
+def reduced(v, axis, axes=(0, 1)):
+    last = v.ndim - 1
+    return jnp.max(v, axis), jnp.sum(v, axes), jnp.argmax(v, last), jnp.all(v, tuple(range(v.ndim)))
+print(reduced(jnp.ones((3, 2)), 0))
+""",
+            """\
+print(jnp.maximum(0, x), jnp.max(jnp.stack([x, x]), 0), jnp.sum(jnp.ones((2, 3)), jnp.argmin(x)), jnp.max(3.0))
+""",
+            """\
+for axis in range(2):
+    print(jnp.std(jnp.ones((3, 2)), axis), max(0, axis))
+""",
+            """\
+class Parts:
+    @staticmethod
+    def empty(batch, length, dtype, width=4):
+        return jnp.zeros((batch, length), dtype), jnp.zeros((batch, width), dtype)
+def build(batch):
+    return Parts.empty(batch, 2, jnp.float32)
+def outdated(batch):
+    return Parts.empty(batch, jnp.float32, 2)
+print(build(3)[0].shape)
+""",
             """\
 n, kind = 3, jnp.float32
 print(jnp.ones((n, n)), jnp.zeros(n, kind), jnp.full(n, n), jnp.ones(n, "int32"), jnp.eye(n, n))
@@ -2976,6 +3250,15 @@ choose()
 """,
         ),
         clean=(
+            """\
+def main():
+    # the devices are taken by this process
+    jax.devices()
+    # and not by those that it begins
+    jax.config.update("jax_platforms", "cpu")
+    return jax.process_index()
+print(main())
+""",
             """\
 start = jnp.zeros(3)
 def set_platform(name):

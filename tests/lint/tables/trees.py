@@ -127,6 +127,22 @@ print(jax.tree.map(lambda one: one, both, is_leaf=lambda one: isinstance(one, di
     "NNX670": Cases(
         bad=(
             """\
+def one(p, v, g):
+    v = 0.9 * v + g
+    return p - 0.1 * v, v
+def update(params, velocity, grads):
+    new = jax.tree.map(lambda p, v, g: one(p, v, g), params, velocity, grads)
+    params, velocity = new  # NNX670
+    return params, velocity
+""",
+            """\
+def rates(p, lr):
+    return p * lr, lr
+def scaled(p):
+    return rates(p, 0.1)
+moved, used = jax.tree.map(scaled, {"w": jnp.zeros(2), "b": jnp.zeros(())})  # NNX670
+""",
+            """\
 def update(params, velocity, grads):
     def one(p, v, g):
         v = 0.9 * v + g
@@ -196,6 +212,31 @@ def scaled(grads, mu, nu):
 """,
         ),
         clean=(
+            """\
+def one(p, g):
+    return p - 0.1 * g, g
+def update(params, grads):
+    new = jax.tree.map(lambda p, g: one(p, g)[0], params, grads)
+    return new
+print(update({"w": x}, {"w": x}))
+""",
+            """\
+def one(p, g):
+    return p - 0.1 * g, g
+pairs = jax.tree.map(lambda p, g: one(p, g), (x, x), (x, x))
+first, second = pairs
+print(first[0], second[1])
+""",
+            """\
+def one(p, g):
+    return jnp.stack([p, g])
+def pair(p, g):
+    return one(p, g)
+grads = {"w": x, "b": x}
+names = jax.tree.map(lambda p, g: pair(p, g), grads, grads)
+first, second = names
+print(first, second)
+""",
             """\
 def halves(params):
     both = jax.tree.map(lambda p: (p / 2, p), params)

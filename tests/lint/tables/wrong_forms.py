@@ -137,6 +137,25 @@ CASES = {
     ),
     "NNX552": _cases(
         _of(
+            "nll(m, s, v)",
+            "NNX552",
+            ("jnp.mean(jnp.log(s) + (v - m) ** 2 / (2 * s))", "jnp.mean(jnp.log(s) + (v - m) ** 2 / (2 * s**2))"),
+            (
+                "-jnp.log(s) - (v - m) ** 2 / (2.0 * s) - 0.5 * jnp.log(2 * jnp.pi)",
+                "-0.5 * jnp.log(s) - (v - m) ** 2 / (2.0 * s) - 0.5 * jnp.log(2 * jnp.pi)",
+            ),
+            given="0.0, 2.0, x",
+        ),
+        _of(
+            "kl(m, s, n, r)",
+            "NNX552",
+            (
+                "jnp.log(r / s) + (s + (m - n) ** 2) / (2 * r**2) - 0.5",
+                "jnp.log(r / s) + (s**2 + (m - n) ** 2) / (2 * r**2) - 0.5",
+            ),
+            given="0.0, 2.0, 1.0, 1.5",
+        ),
+        _of(
             "kl(mean, log_var)",
             "NNX552",
             (
@@ -565,6 +584,11 @@ print(Asset(0.1, 0.2).later(1.0, 0.1, x))
             "def decays(key, n, m):\n"
             "    return {'w': jnp.log(0.9 + 0.1 * jax.random.uniform(key, (n, m))) / jnp.sqrt(n)}\n"
             "print(decays(key, 3, 2)['w'])\n",
+            "def log_sigmoid(z):\n    return z - jnp.log(1 + jnp.exp(z))\nprint(log_sigmoid(x))\n",
+            "def log_sigmoid(z):\n    rest = jnp.log1p(jnp.exp(z))\n    return z - rest\nprint(log_sigmoid(x))\n",
+            "def log_sigmoid(z):\n    return z - jax.nn.softplus(z)\nprint(log_sigmoid(x))\n",
+            "def sigmoid(v):\n    return 1 - 1 / (1 + jnp.exp(v))\nprint(sigmoid(x))\n",
+            "def relu(v):\n    return v - jnp.minimum(0, v)\nprint(relu(x))\n",
             "def positive_weights(key, n, m):\n"
             "    return jax.random.uniform(key, (n, m)) / jnp.sqrt(n)\n"
             "print(positive_weights(key, 3, 2))\n",
@@ -623,6 +647,43 @@ print(planck_sigmoid(x + 0.5, 9.0))
         ),
     ),
     "NNX555": _cases(
+        _of(
+            "minmax(v)",
+            "NNX555",
+            ("(v - v.min()) / v.max() - v.min()", "(v - v.min()) / (v.max() - v.min())"),
+            given="jnp.arange(3.0)",
+        ),
+        _of(
+            "f1(p, r)",
+            "NNX555",
+            ("p * r / (p + r)", "2 * p * r / (p + r)"),
+            ("(p * r) / (p + r + 1e-8)", "2 * (p * r) / (p + r + 1e-8)"),
+            given="0.5, 0.25",
+        ),
+        _of(
+            "r2(pred, y)",
+            "NNX555",
+            (
+                "1 - jnp.sum((y - pred) ** 2) / jnp.sum(y**2)",
+                "1 - jnp.sum((y - pred) ** 2) / jnp.sum((y - y.mean()) ** 2)",
+            ),
+            given="x, x + 1.0",
+        ),
+        _of(
+            "running_mean(v)",
+            "NNX555",
+            ("jnp.cumsum(v) / jnp.arange(len(v))", "jnp.cumsum(v) / jnp.arange(1, len(v) + 1)"),
+            ("jnp.cumsum(v, axis=0) / jnp.arange(v.shape[0])", "jnp.cumsum(v, axis=0) / (jnp.arange(v.shape[0]) + 1)"),
+            given="jnp.arange(3.0)",
+        ),
+        _of(
+            "rmse(p, y)",
+            "NNX555",
+            ("jnp.sqrt(jnp.mean(optax.l2_loss(p, y)))", "jnp.sqrt(jnp.mean(optax.squared_error(p, y)))"),
+            ("jnp.sqrt(optax.l2_loss(p - y).mean())", "jnp.sqrt(2 * optax.l2_loss(p - y).mean())"),
+            ("optax.l2_loss(p, y).mean() ** 0.5", "jnp.sqrt(2) * jnp.sqrt(optax.l2_loss(p, y).mean())"),
+            given="x, x + 1.0",
+        ),
         _of(
             "dice(a, b)",
             "NNX555",
@@ -925,6 +986,22 @@ print(planck_sigmoid(x + 0.5, 9.0))
         clean=(
             "def moved(v, f, g):\n    return v + f(v) / g(v)\nprint(moved(x, jnp.sin, jnp.cosh))\n",
             "def forward(v, A, b, B):\n    return v + A @ (b + B)\nprint(forward(x, jnp.eye(3), x, x))\n",
+            """\
+def kalman_step(mu, sigma, z, A, C, Q, R):
+    one = jnp.eye(len(mu))
+    sigma = A @ sigma @ A.T + Q
+    gain = sigma @ C.T @ jnp.linalg.inv(C @ sigma @ C.T + R)
+    return A @ mu + gain @ (z - C @ A @ mu), (one - gain @ C) @ sigma
+print(kalman_step(x, jnp.eye(3), x, *[jnp.eye(3)] * 4)[0])
+""",
+            """\
+def filter_once(sigma_before, A, C, Q, R):
+    sigma = A @ sigma_before @ A.T + Q
+    innovation = C @ sigma @ C.T + R
+    gain = sigma @ C.T @ jnp.linalg.inv(innovation)
+    return (jnp.eye(2) - gain @ C) @ sigma
+print(filter_once(*[jnp.eye(2)] * 5))
+""",
         ),
     ),
     "NNX557": _cases(

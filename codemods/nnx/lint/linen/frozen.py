@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.modules import is_linen
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.nodes import last_word
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -20,6 +22,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if (
             init is not None
             and init.node in cls.node.body
+            and _is_layer(context, cls)
             and not any(_names_post_init(node) for node in ast.walk(init.node))
         ):
             yield finding(
@@ -48,6 +51,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"a module of Linen is frozen outside of setup: `{own}.{node.attr}` cannot be set in a call",
                 "use a variable of the function, self.variable(...) or self.sow(...)",
             )
+
+
+def _is_layer(context: Context, cls: ClassFacts) -> bool:
+    """Say whether a class has what Linen runs: what only keeps another module, and applies that, raises nothing."""
+    return any(
+        name in {"__call__", "setup"}
+        or any(last_word(one) == "compact" for one in getattr(method.node, "decorator_list", ()))
+        for parent in context.flow.classes.mro(cls)[0]
+        for name, method in parent.methods.items()
+    )
 
 
 def _names_post_init(node: ast.AST) -> bool:

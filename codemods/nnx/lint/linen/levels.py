@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,9 +11,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.modules import has_linen, modules_at, receiver_modules, wanted
+from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Function, Item, Mapping, Value
 
 _PARAMS = Const("params")
+_STATE = pattern(r"(^|_)(train_?)?state$")
 _BARE = "these are the parameters alone, and Linen takes a dict of collections"
 _DEEP = "these are all the variables that init returned, and no parameters: they hold `params` again"
 _FIRST = "ApplyScopeInvalidVariablesStructureError"
@@ -54,11 +58,23 @@ def _bare_states(context: Context) -> Iterator[Finding]:
     kept = [(event.value.keyword("params"), event.scope) for event in made]
     if not kept or not all(given is not None and _level(context, given, scope) == "params" for given, scope in kept):
         return
-    for event in context.bodies.named("apply_fn"):
+    others = [(event.value.keyword("params"), event.scope) for event in context.bodies.named("create")]
+    alone = all(given is None or _level(context, given, scope) == "params" for given, scope in others)
+    for event in context.bodies.named("apply_fn", "apply", "bind"):
         first = event.value.args[0] if event.value.args else None
-        if isinstance(first, Attr) and first.name == "params" and wanted(context, event):
-            help = 'give them under their name: apply_fn({"params": state.params}, ...)'
-            yield finding(RULE.code, event.scope, event.node, f"{_BARE}: {_FIRST}", help)
+        if not isinstance(first, Attr) or first.name != "params" or not wanted(context, event):
+            continue
+        word = last_word(event.node.func)
+        if word != "apply_fn" and not (alone and _of_state(event) and receiver_modules(context, event)):
+            continue
+        help = f'give them under their name: {word}({{"params": state.params}}, ...)'
+        yield finding(RULE.code, event.scope, event.node, f"{_BARE}: {_FIRST}", help)
+
+
+def _of_state(event: CallEvent) -> bool:
+    """Say whether a call gets the ``params`` of a TrainState, by the name of that."""
+    first = event.node.args[0]
+    return isinstance(first, ast.Attribute) and _STATE.search(last_word(first.value)) is not None
 
 
 def _by_apply(context: Context, event: CallEvent) -> bool:

@@ -1,0 +1,128 @@
+"""Names that JAX, Optax, Flax and Orbax have not, and arguments that their functions do not take; part of NNX762."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.lint.attempts import asks, attempted, importing, unread
+from codemods.nnx.lint.layer_signature import ELSEWHERE, NEEDED
+from codemods.nnx.lint.public_names import NEWEST, ROOTS, alike, meant, misfit, names
+from codemods.nnx.lint.removed_jax import GONE
+from codemods.nnx.source import Source
+from codemods.nnx.values import Ref
+
+Wrong = tuple[Scope, ast.AST, str, str]
+# functions whose arguments other rules look at: NNX710, 763, 828, 829, 874, 885, 984
+_ELSEWHERE = frozenset(
+    {"jit", "pmap", "pjit", "scan", "cond", "switch", "while_loop", "fori_loop", "map", "concatenate", "stack",
+     "vstack", "hstack", "column_stack"}
+)  # fmt: skip
+_BRIEF = {"jax.numpy": "jnp", "flax.nnx": "nnx", "flax.linen": "nn"}
+
+
+def no_such_names(context: Context) -> Iterator[Wrong]:
+    """Yield the places of names that are not there, with what is said and what to write."""
+    if any(module.name.partition(".")[0] in ROOTS for module in context.project.modules):
+        return  # one of the libraries itself
+    stored = _stored(context)
+    for module in context.asked.modules:
+        roots = module.source.once(_roots)
+        if not roots or context.options.newer_jax(module.source.path, NEWEST):
+            continue
+        yield from _imported(context, module)
+        lazy: set[ast.AST] | None = None
+        for event in module.attributes:
+            node = event.node
+            if event.context != "load" or _root(node.value) not in roots:
+                continue
+            base = context.flow.resolve(context.flow.here(event.base, event.scope)).value
+            if not isinstance(base, Ref) or not names(base.name) or node.attr in stored:
+                continue
+            gone = node.attr.startswith("_") or f"{base.name}.{node.attr}" in GONE
+            there = "" if gone else meant(base.name, node.attr)
+            if there and not attempted(context, node, event.scope) and not asks(event.statement):
+                lazy = unread(module) if lazy is None else lazy
+                if node not in lazy:
+                    yield event.scope, node, f"there is no `{_shown(base.name)}.{node.attr}`", _instead(there)
+
+
+def misfits(context: Context) -> Iterator[Wrong]:
+    """Yield the calls of functions with arguments that they do not take, with what is said and what to write."""
+    if any(module.name.partition(".")[0] in ROOTS for module in context.project.modules):
+        return
+    for module in context.asked.modules:
+        roots = module.source.once(_roots)
+        if not roots or context.options.newer_jax(module.source.path, NEWEST):
+            continue
+        for event in module.calls:
+            if _root(event.node.func) not in roots:
+                continue
+            home, _, word = context.flow.calls.name(event).rpartition(".")
+            if word in _ELSEWHERE or not names(home) or (home == "flax.nnx" and _told(event.node, word)):
+                continue
+            wrong = misfit(home, word, event.node)
+            if wrong and not attempted(context, event.node, event.scope) and not asks(event.statement):
+                strange = wrong.rpartition(" has no argument `")[2].rstrip("`") if "has no argument" in wrong else ""
+                like = alike(home, word, strange) if strange else ""
+                yield event.scope, event.node, wrong, f"it is called {like}" if like else "see its signature"
+
+
+def _told(call: ast.Call, word: str) -> bool:
+    """Say whether NNX710 tells of the arguments of a layer."""
+    if word not in NEEDED:
+        return False
+    given = {one.arg for one in call.keywords}
+    return bool(given & {*ELSEWHERE, "features"}) or not given.issuperset(NEEDED[word][len(call.args) :])
+
+
+def _imported(context: Context, module: ModuleFacts) -> Iterator[Wrong]:
+    for statement in module.imports:
+        if not isinstance(statement, ast.ImportFrom) or statement.level or not names(statement.module or ""):
+            continue
+        for alias in statement.names:
+            gone = alias.name[0] in "*_" or f"{statement.module}.{alias.name}" in GONE
+            there = "" if gone else meant(statement.module or "", alias.name)
+            if there and not attempted(context, statement, importing(context, module, statement)):
+                yield module.scope, statement, f"there is no `{statement.module}.{alias.name}`", _instead(there)
+
+
+def _stored(context: Context) -> frozenset[str]:
+    """Return the names of attributes that the project sets anywhere, as a shim does for older releases."""
+    found = {event.node.attr for module in context.project.modules for event in module.attributes
+             if event.context == "store"}  # fmt: skip
+    return frozenset(found)
+
+
+def _roots(source: Source) -> frozenset[str]:
+    """Return the names that a module gives to what it imports of the libraries."""
+    found: set[str] = set()
+    for statement in source.of_type(ast.Import, ast.ImportFrom):
+        if isinstance(statement, ast.Import):
+            found |= {
+                one.asname or one.name.partition(".")[0]
+                for one in statement.names
+                if one.name.partition(".")[0] in ROOTS
+            }
+        elif isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] in ROOTS:
+            found |= {one.asname or one.name for one in statement.names}
+    return frozenset(found)
+
+
+def _root(node: ast.AST) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _shown(home: str) -> str:
+    return _BRIEF.get(home, home)
+
+
+def _instead(there: str) -> str:
+    if there == "numpy":
+        return "NumPy alone has it"
+    home, _, word = there.rpartition(".")
+    return f"perhaps {_shown(home)}.{word}"
