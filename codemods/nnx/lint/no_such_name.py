@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
@@ -36,17 +36,18 @@ def no_such_names(context: Context) -> Iterator[Wrong]:
         lazy: set[ast.AST] | None = None
         for event in module.attributes:
             node = event.node
-            if event.context != "load" or _root(node.value) not in roots:
+            if event.context != "load" or node.attr.startswith("_"):
                 continue
-            base = context.flow.resolve(context.flow.here(event.base, event.scope)).value
-            if not isinstance(base, Ref) or not names(base.name) or node.attr in stored:
+            home = _written(node.value, roots)
+            if not names(home) or node.attr in names(home) or node.attr in stored or f"{home}.{node.attr}" in GONE:
                 continue
-            gone = node.attr.startswith("_") or f"{base.name}.{node.attr}" in GONE
-            there = "" if gone else meant(base.name, node.attr)
-            if there and not attempted(context, node, event.scope) and not asks(event.statement):
+            there = meant(home, node.attr)
+            if not there or context.flow.resolve(context.flow.here(event.base, event.scope)).value != Ref(home):
+                continue
+            if not attempted(context, node, event.scope) and not asks(event.statement):
                 lazy = unread(module) if lazy is None else lazy
                 if node not in lazy:
-                    yield event.scope, node, f"there is no `{_shown(base.name)}.{node.attr}`", _instead(there)
+                    yield event.scope, node, f"there is no `{_shown(home)}.{node.attr}`", _instead(there)
 
 
 def misfits(context: Context) -> Iterator[Wrong]:
@@ -58,13 +59,13 @@ def misfits(context: Context) -> Iterator[Wrong]:
         if not roots or context.options.newer_jax(module.source.path, NEWEST):
             continue
         for event in module.calls:
-            if _root(event.node.func) not in roots:
-                continue
-            home, _, word = context.flow.calls.name(event).rpartition(".")
+            home, _, word = _written(event.node.func, roots).rpartition(".")
             if word in _ELSEWHERE or not names(home) or (home == "flax.nnx" and _told(event.node, word)):
                 continue
             wrong = misfit(home, word, event.node)
-            if wrong and not attempted(context, event.node, event.scope) and not asks(event.statement):
+            if not wrong or context.flow.calls.name(event) != f"{home}.{word}":
+                continue
+            if not attempted(context, event.node, event.scope) and not asks(event.statement):
                 strange = wrong.rpartition(" has no argument `")[2].rstrip("`") if "has no argument" in wrong else ""
                 like = alike(home, word, strange) if strange else ""
                 yield event.scope, event.node, wrong, f"it is called {like}" if like else "see its signature"
@@ -96,25 +97,29 @@ def _stored(context: Context) -> frozenset[str]:
     return frozenset(found)
 
 
-def _roots(source: Source) -> frozenset[str]:
-    """Return the names that a module gives to what it imports of the libraries."""
-    found: set[str] = set()
+def _roots(source: Source) -> dict[str, str]:
+    """Return the full names of what a module imports of the libraries, by the names that it gives to them."""
+    found: dict[str, str] = {}
     for statement in source.of_type(ast.Import, ast.ImportFrom):
         if isinstance(statement, ast.Import):
-            found |= {
-                one.asname or one.name.partition(".")[0]
-                for one in statement.names
-                if one.name.partition(".")[0] in ROOTS
-            }
-        elif isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] in ROOTS:
-            found |= {one.asname or one.name for one in statement.names}
-    return frozenset(found)
+            for one in statement.names:
+                root = one.name.partition(".")[0]
+                if root in ROOTS:
+                    found[one.asname or root] = one.name if one.asname else root
+        elif isinstance(statement, ast.ImportFrom) and not statement.level:
+            if (statement.module or "").partition(".")[0] in ROOTS:
+                found |= {one.asname or one.name: f"{statement.module}.{one.name}" for one in statement.names}
+    return found
 
 
-def _root(node: ast.AST) -> str:
+def _written(node: ast.AST, roots: Mapping[str, str]) -> str:
+    """Return the full name of what is written; empty if it does not begin with the name of an import."""
+    parts: list[str] = []
     while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
         node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    root = roots.get(node.id) if isinstance(node, ast.Name) else None
+    return ".".join([root, *reversed(parts)]) if root else ""
 
 
 def _shown(home: str) -> str:
