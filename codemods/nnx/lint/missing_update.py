@@ -13,7 +13,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 
@@ -36,8 +36,11 @@ def used_untrained(context: Context) -> list[tuple[CallEvent, str, ast.stmt, ast
     for event, name in foreign(context, "split"):
         if name != "flax.nnx.split" or event.loops:
             continue
-        objects, state = _parts(event)
-        loop = _loop(context, event, state) if state else None
+        objects, states = _parts(event)
+        looped = ((state, loop) for state in states if (loop := _loop(context, event, state)) is not None)
+        state, loop = next(looped, ("", None))
+        if loop is not None and len(event.node.args) > 1 and _merged_behind(context, event, state, loop):
+            continue
         used = _used_after(context, event, objects, loop) if loop is not None else None
         if used is None and loop is not None:
             used = _left_in_method(context, event, objects, state, loop)
@@ -46,18 +49,19 @@ def used_untrained(context: Context) -> list[tuple[CallEvent, str, ast.stmt, ast
     return found
 
 
-def _parts(event: CallEvent) -> tuple[set[str], str]:
-    """Return the names of the objects that are split, and the name of their state."""
+def _parts(event: CallEvent) -> tuple[set[str], list[str]]:
+    """Return the names of the objects that are split, and the names of their states, one for each filter."""
     statement, node = event.statement, event.node
-    if not isinstance(statement, ast.Assign) or statement.value is not node or len(node.args) != 1:
-        return set(), ""
+    if not isinstance(statement, ast.Assign) or statement.value is not node or not node.args:
+        return set(), []
     target = statement.targets[0]
-    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name):
-        return set(), ""
+    if not isinstance(target, ast.Tuple) or len(target.elts) != max(len(node.args), 2):
+        return set(), []
+    states = [one.id for one in target.elts[1:] if isinstance(one, ast.Name)]
     parts = node.args[0].elts if isinstance(node.args[0], ast.Tuple | ast.List) else [node.args[0]]
     if not all(isinstance(part, ast.Name | ast.Attribute) for part in parts):
-        return set(), ""
-    return {ast.unparse(part) for part in parts}, target.elts[1].id
+        return set(), []
+    return {ast.unparse(part) for part in parts}, states
 
 
 def _loop(context: Context, event: CallEvent, state: str) -> ast.stmt | None:
@@ -101,6 +105,13 @@ def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast
             if line > end and (first is None or line < first.lineno):
                 first = node
     return first
+
+
+def _merged_behind(context: Context, event: CallEvent, state: str, loop: ast.stmt) -> bool:
+    """Say whether another model is made of a state behind the loop, so that the first one may be meant as it was."""
+    calls = (node for node in context.bodies.nodes(event.scope) if isinstance(node, ast.Call))
+    behind = (node for node in calls if node.lineno > (loop.end_lineno or loop.lineno))
+    return any(last_word(node.func) == "merge" and any(state in names_in(one) for one in node.args) for node in behind)
 
 
 def _left_in_method(

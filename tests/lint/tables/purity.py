@@ -4381,6 +4381,24 @@ def step(graphdef, state, x):
     "NNX812": Cases(
         bad=(
             """\
+def fit(net, xs, steps=3):
+    graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+    tx = optax.sgd(0.1)
+    opt_state = tx.init(params)
+    @jax.jit
+    def step(params, opt_state, v):
+        def loss_fn(p):
+            return jnp.mean(nnx.merge(graphdef, p, rest)(v) ** 2)
+        loss, grads = jax.value_and_grad(loss_fn)(params)
+        updates, opt_state = tx.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, loss
+    for _ in range(steps):
+        for v in xs:
+            params, opt_state, loss = step(params, opt_state, v)
+    return net  # NNX812
+fit(model, batches)
+""",
+            """\
 class Trainer:
     def __init__(self):
         self.model = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
@@ -4424,6 +4442,28 @@ y = model(x)  # NNX812
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def shrunk(params):
+    return jax.tree.map(lambda leaf: 0.9 * leaf, params)
+def fit(net, steps=3):
+    graphdef, params = nnx.split(net, nnx.Param)
+    for _ in range(steps):
+        params = shrunk(params)
+    nnx.update(net, params)
+    return net
+def compared(net, steps=3):
+    graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+    for _ in range(steps):
+        params = shrunk(params)
+    return nnx.merge(graphdef, params, rest)(x) - net(x)
+def kept(net, steps=3):
+    graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+    for _ in range(steps):
+        params = shrunk(params)
+    return graphdef, params, rest
+print(compared(model), fit(model)(x), len(kept(model)))
+""",
             """\
 def restored(entries, template):
     graphdef, _ = nnx.split(template)
