@@ -16,7 +16,7 @@ _ALIKE = {
     **dict.fromkeys(TREE_MAPS, 1),
     "optax.apply_updates": 0,
 }
-_DEPTH = 12
+_STEPS = 60  # how many values one question may visit
 
 
 def listed(context: Context, bound: Bound) -> bool:
@@ -28,40 +28,50 @@ def listed(context: Context, bound: Bound) -> bool:
         context: the analysis.
         bound: the value.
     """
-    return _listed(context, bound, frozenset()) is True
+    seen: set[Value] = set()
+    pending, leaves = [bound], 0
+    while pending:
+        found = context.flow.resolve(pending.pop())
+        made = found.value
+        while isinstance(made, Changed | Loop):
+            made = made.before
+        if made is not found.value:
+            found = context.flow.resolve(context.flow.with_value(found, made))
+            made = found.value
+        if made in seen:
+            continue  # what a loop gives again
+        seen.add(made)
+        if len(seen) > _STEPS:
+            return False
+        ways = _ways(context, found)
+        if not ways and not _is_display(made):
+            return False
+        leaves += not ways
+        pending += ways
+    return leaves > 0
 
 
-def _listed(context: Context, bound: Bound, seen: frozenset[Value]) -> bool | None:
-    """Say whether a value is a list; None for one that is asked about already, as what a loop gives again."""
-    found = context.flow.resolve(bound)
+def _is_display(value: Value) -> bool:
+    if isinstance(value, Comprehension):
+        return value.key is None
+    return isinstance(value, Sequence) and isinstance(value.node, _DISPLAYS)
+
+
+def _ways(context: Context, found: Bound) -> list[Bound]:
+    """Return the values all of which have to be lists for a value to be one; none of what decides for itself."""
     made = found.value
-    while isinstance(made, Changed | Loop):
-        made = made.before
-    if made in seen:
-        return None
-    if len(seen) > _DEPTH:
-        return False
-    behind = seen | {made}
-    if made is not found.value:
-        return _listed(context, context.flow.with_value(found, made), seen)
-    if isinstance(made, Sequence):
-        return isinstance(made.node, _DISPLAYS)
-    if isinstance(made, Comprehension):
-        return made.key is None
     if isinstance(made, Call):
         place = _ALIKE.get(context.flow.calls.callee_name(found))
         if place is None or made.starred or place >= len(made.args):
-            return False
-        return _listed(context, context.flow.follow(found, made.args[place]), behind)
+            return []
+        return [context.flow.follow(found, made.args[place])]
     if isinstance(made, Part):
-        return _listed(context, made.of, behind)
-    ways: list[Bound] = []
+        return [made.of]
     if isinstance(made, Choice):  # before and after the rounds that append to it
-        ways = [context.flow.with_value(found, one) for one in made.options]
-    elif isinstance(made, Param | Attr | Item | Indexed) and not _called_by_another_name(context, made):
-        ways = [one for one in context.sources.originals(found) if one.value is not made]
-    answers = {_listed(context, one, behind) for one in ways}
-    return False if False in answers or not answers else True if True in answers else None
+        return [context.flow.with_value(found, one) for one in made.options]
+    if isinstance(made, Param | Attr | Item | Indexed) and not _called_by_another_name(context, made):
+        return [one for one in context.sources.originals(found) if one.value is not made]
+    return []
 
 
 def _called_by_another_name(context: Context, value: Value) -> bool:
