@@ -28,6 +28,7 @@ _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_l
 _STEPS = frozenset({"optax.apply_updates", *TREE_MAPS})
 _DRAWN = pattern(r"random|normal|uniform|noise")
 _GUARDED = pattern(r"\bwhere\(|\bselect\(|\bcond\(|maximum\(|\bclip\(")
+_VISITS = 100  # how many values one question about a tree may visit
 _DEPTH = 6
 
 
@@ -96,7 +97,7 @@ def _zeros(context: Context, bound: Bound, depth: int) -> ast.AST | None:
     if isinstance(value, Each | Round):
         base = context.flow.follow(found, value.base)
         if isinstance(base.value, Call) and context.flow.calls.callee_name(base) in _LEAVES and base.value.args:
-            return _in_tree(context, context.flow.follow(base, base.value.args[0]), depth + 1)
+            return _in_tree(context, context.flow.follow(base, base.value.args[0]), set())
         return None
     shown: ast.AST | None = None
     sources = context.sources.originals(found) if isinstance(value, Param | Attr | Item | Indexed) else [found]
@@ -122,16 +123,17 @@ def _stepped(context: Context, one: Bound, whole: Value) -> bool:
     return not any(_DRAWN.search(ast.unparse(callee.function.node)) for callee in mapped)
 
 
-def _in_tree(context: Context, bound: Bound, depth: int) -> ast.AST | None:
-    """Return what makes zeros for a leaf of a tree."""
-    if depth > _DEPTH:
-        return None
+def _in_tree(context: Context, bound: Bound, seen: set[Value]) -> ast.AST | None:
+    """Return what makes zeros for a leaf of a tree, which may be reached on several ways."""
     found = context.flow.resolve(bound)
     value = found.value
+    if value in seen or len(seen) > _VISITS:
+        return None
+    seen.add(value)
     while isinstance(value, Loop):
         value = value.before
     if value is not found.value:
-        return _in_tree(context, context.flow.with_value(found, value), depth + 1)
+        return _in_tree(context, context.flow.with_value(found, value), seen)
     parts: list[Bound] = []
     if isinstance(value, Mapping | Sequence):
         items = value.items if isinstance(value, Sequence) else [item for _, item in value.items]
@@ -140,7 +142,7 @@ def _in_tree(context: Context, bound: Bound, depth: int) -> ast.AST | None:
         return value.node if context.flow.calls.callee_name(found) in _ZEROS else None
     elif isinstance(value, Param | Attr | Item | Indexed):
         parts = [one for one in context.sources.originals(found) if one.value is not value]
-    return next((made for one in parts if (made := _in_tree(context, one, depth + 1)) is not None), None)
+    return next((made for one in parts if (made := _in_tree(context, one, seen)) is not None), None)
 
 
 RULE = lint_rule(

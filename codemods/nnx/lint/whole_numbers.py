@@ -12,9 +12,12 @@ from codemods.nnx.values import Attr, Call, Const, Each, Item, Loop, Mapping, Pa
 _MADE = frozenset(f"{home}.{name}" for home in ("jax.numpy", "numpy") for name in ("array", "asarray"))
 _COUNTED = frozenset({"jax.numpy.arange", "numpy.arange"})
 _DEPTH = 8
+_STEPS = 100  # how many values one question may visit
 
 
-def whole_numbers(context: Context, bound: Bound, array: bool = False, depth: int = 0) -> ast.AST | None:
+def whole_numbers(
+    context: Context, bound: Bound, array: bool = False, depth: int = 0, seen: set[Value] | None = None
+) -> ast.AST | None:
     """Return where integers are written that a value is, or has in it, for one of those who give it at least.
 
     Args:
@@ -22,26 +25,32 @@ def whole_numbers(context: Context, bound: Bound, array: bool = False, depth: in
         bound: the value.
         array: whether one array is made of the value, which all its numbers then decide about.
         depth: through how many values it was followed.
+        seen: the values that were looked at, if several may lead to one.
     """
-    if depth > _DEPTH:
+    seen = set() if seen is None else seen
+    if depth > _DEPTH or len(seen) > _STEPS:
         return None
     found = context.flow.resolve(bound)
     made = found.value
+    if made in seen and not array:
+        return None
+    seen.add(made)
     while isinstance(made, Loop):  # in the first round
         made = made.before
     if made is not found.value:
-        return whole_numbers(context, context.flow.with_value(found, made), array, depth + 1)
+        return whole_numbers(context, context.flow.with_value(found, made), array, depth + 1, seen)
     if isinstance(made, Sequence | Mapping):
         items = made.items if isinstance(made, Sequence) else [item for _, item in made.items]
         inner = [context.flow.follow(found, one) for one in items]
-        shown = [_literal(one.value) or whole_numbers(context, one, array, depth + 1) for one in inner]
+        shown = [_literal(one.value) or whole_numbers(context, one, array, depth + 1, seen) for one in inner]
         return made.node if shown and (all(shown) if array else any(shown)) else None
     if isinstance(made, Call):
         return made.node if _made(context, found, made, depth) else None
     parts = [*_rounds(context, found)]
     if not parts and isinstance(made, Param | Attr | Item | Indexed):
         parts = [one for one in context.sources.originals(found) if one.value is not made]
-    return next((node for one in parts if (node := whole_numbers(context, one, array, depth + 1)) is not None), None)
+    answers = (whole_numbers(context, one, array, depth + 1, seen) for one in parts)
+    return next((node for node in answers if node is not None), None)
 
 
 def _literal(value: Value) -> bool:
