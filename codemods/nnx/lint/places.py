@@ -22,6 +22,7 @@ from codemods.nnx.lint.uncompiled import never_compiled
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
+from codemods.nnx.source import Source
 from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Param, Unknown, Value
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -465,10 +466,14 @@ def _step(function: FunctionFacts) -> bool:
     arguments, or compiled."""
     if not function.params:
         return False
-    return bool(function.decorators and function.owner is None and any(map(_jit, function.decorators))) or any(
-        (event.node.args or event.node.keywords) and last_word(event.node.func) == function.name
-        for event in function.scope.module.calls
-    )
+    if function.decorators and function.owner is None and any(map(_jit, function.decorators)):
+        return True
+    return function.name in function.scope.module.source.once(_given_something)
+
+
+def _given_something(source: Source) -> frozenset[str]:
+    """Return the last words of what a module calls with arguments."""
+    return frozenset(last_word(node.func) for node in source.of_type(ast.Call) if node.args or node.keywords)
 
 
 def _jit(decorator: Value) -> bool:
