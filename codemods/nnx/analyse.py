@@ -19,6 +19,8 @@ from codemods.nnx.rule import Kind, Rule
 from codemods.nnx.source import Source
 from codemods.nnx.walk import walk
 
+_OF_NNX = ("NNX1", "NNX2", "NNX4", "NNX6")  # the families of such migration rules
+
 #: Called with what is being done, if somebody watches.
 listener: Callable[[str], None] | None = None
 
@@ -81,7 +83,8 @@ def analyse(
     found: list[Finding] = []
     defects: dict[str, Failure] = {}
     # first those that look at the code as if it came from the oldest version: they share analyses with others
-    for rule in sorted(chosen(options), key=lambda rule: not rule.always):
+    wanted = [rule for rule in chosen(options) if not _idle(rule, modules)]
+    for rule in sorted(wanted, key=lambda rule: not rule.always):
         poll()
         if listener is not None:
             listener(f"looking for {rule.code} ({rule.name})")
@@ -124,6 +127,13 @@ def applies(rule: Rule, options: Options) -> bool:
     """Say whether the versions of a run differ in what a rule is about, or it holds whatever they are."""
     release = ".".join(rule.since.split(".")[:2])
     return rule.kind is Kind.LINT or rule.always or release not in VERSIONS[1:] or options.crosses(release)
+
+
+def _idle(rule: Rule, modules: Sequence[ModuleFacts]) -> bool:
+    """Say whether a rule is about optimizers, streams, states or Variables of NNX, and no module speaks of NNX."""
+    if rule.kind is Kind.LINT or not rule.code.startswith(_OF_NNX):
+        return False
+    return not any(module.source.mentions(b"nnx") for module in modules)
 
 
 def _wanted(rule: Rule, options: Options) -> bool:
