@@ -197,3 +197,16 @@ def test_metadata_of_an_unknown_object_needs_to_be_asked_for() -> None:
 def test_left_alone(text: str) -> None:
     assert codes(HEAD + text, options("0.11", select=("NNX505",))) == []
     assert codes(HEAD + text, options("0.12", select=("NNX505",))) == []
+
+
+def test_code_for_later_releases_means_the_array() -> None:
+    """What runs on 0.11 and later alone asks a Variable for the sharding of its array, which 0.12 gives as well."""
+    text = """\
+from flax import nnx
+
+layer = nnx.Linear(2, 4, kernel_init=nnx.with_partitioning(nnx.initializers.ones, (None, "model")), rngs=nnx.Rngs(0))
+print(layer.kernel.sharding)
+"""
+    told = {origin: codes(text, options("0.12", origin=origin, lint=True)) for origin in ("0.10", "0.11", "0.12")}
+    assert "NNX505" in told["0.10"]
+    assert "NNX505" not in told["0.11"] + told["0.12"]

@@ -70,8 +70,10 @@ def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator
     if not asked:
         return
     words, told = context.shared(_Words), set[ast.expr]()
-    for module, here in asked.items():
-        for scope in own_scopes(module):
+    for module, some in asked.items():
+        done = words.of_module(module)
+        here = [one for one in some if any(_needs(form)[1] <= done for form in one.forms)]
+        for scope in own_scopes(module) if here else ():
             fitting = {} if in_test(scope) else _fitting(here, words, scope)
             for node, kind in words.formulas(scope) if fitting else ():
                 for wrong, form in fitting.get(kind, ()):
@@ -86,6 +88,7 @@ class _Words:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._known: dict[Scope, frozenset[str]] = {}
+        self._modules: dict[ModuleFacts, frozenset[str]] = {}
         self._names: dict[Scope, tuple[str, ...]] = {}
         self._readings: dict[ast.expr, Reading] = {}
         self._formulas: dict[Scope, Sequence[tuple[ast.BinOp | ast.Call, str]]] = {}
@@ -98,6 +101,12 @@ class _Words:
                 for node, _ in self.formulas(scope)
             )
         return self._known[scope]
+
+    def of_module(self, module: ModuleFacts) -> frozenset[str]:
+        """Return the words of all bodies of a module."""
+        if module not in self._modules:
+            self._modules[module] = frozenset(word for scope in own_scopes(module) for word in self.of(scope))
+        return self._modules[module]
 
     def formulas(self, scope: Scope) -> Sequence[tuple[ast.BinOp | ast.Call, str]]:
         """Return the operations of a body in their order, and behind them its calls, each with its kind."""
