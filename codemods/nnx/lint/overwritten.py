@@ -25,6 +25,8 @@ _LAYERS = frozenset(
                  "InstanceNorm", "RMSNorm", "LinearGeneral")
 )  # fmt: skip
 
+_DEPTH = 4  # how many variables a calculation is followed through
+
 
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.asked.attributes():
@@ -94,8 +96,25 @@ def _array(context: Context, event: AttrEvent, stored: Value) -> bool:
         return _computed(context, stored, event)
     if not isinstance(stored, Unknown) or not isinstance(stored.node, ast.BinOp):
         return False
-    # arithmetic on the Variable gives an array
-    return any(_same(side, event.node) for side in _operands(stored.node))
+    # arithmetic on the Variable gives an array, and so does any on the whole of an array
+    return _calculated(event, stored.node, 0)
+
+
+def _calculated(event: AttrEvent, node: ast.expr, depth: int) -> bool:
+    """Say whether a calculation reads the Variable or the whole of an array, by way of other variables as well."""
+    values = event.scope.module.values
+    for side in _operands(node):
+        if _same(side, event.node) or (isinstance(side, ast.Subscript) and _is_whole(side)):
+            return True
+        value = values.get(side) if isinstance(side, ast.Name) and depth < _DEPTH else None
+        made = value.node if isinstance(value, Unknown) else None
+        if isinstance(made, ast.BinOp) and made is not node and _calculated(event, made, depth + 1):
+            return True
+    return False
+
+
+def _is_whole(node: ast.Subscript) -> bool:
+    return isinstance(node.slice, ast.Constant) and node.slice.value is ...
 
 
 def _transposed(value: Value) -> bool:
@@ -113,7 +132,7 @@ def _same(node: ast.expr, variable: ast.Attribute) -> bool:
     if isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Attribute):
         node = node.func.value if node.func.attr == "get_value" else node
     elif isinstance(node, ast.Subscript):
-        node = node.value if isinstance(node.slice, ast.Constant) and node.slice.value is ... else node
+        node = node.value if _is_whole(node) else node
     elif isinstance(node, ast.Attribute) and node.attr in {"value", "raw_value"}:
         node = node.value
     return (

@@ -1057,6 +1057,20 @@ jnp.max(tuple([1.0, 2.0]))
     "NNX846": Cases(
         bad=(
             """\
+class Stat(nnx.Variable):
+    pass
+class Normalizer(nnx.Module):
+    def __init__(self, dim):
+        self.mean, self.var, self.count = Stat(jnp.zeros(dim)), Stat(jnp.ones(dim)), Stat(jnp.asarray(1e-4))
+    def update(self, seen):
+        n = seen.shape[0]
+        total = self.count[...] + n
+        second = self.var[...] * self.count[...] + seen.var(0) * n
+        second = second + (seen.mean(0) - self.mean[...]) ** 2 * n
+        self.var = second / total  # NNX846
+        self.count = total  # NNX846
+""",
+            """\
 class Tied(nnx.Module):
     def __init__(self, rngs):
         self.first = nnx.Linear(3, 3, rngs=rngs)
@@ -1165,6 +1179,24 @@ def reset(net: nnx.Linear):
 """,
         ),
         clean=(
+            """\
+class Stat(nnx.Variable):
+    pass
+class Normalizer(nnx.Module):
+    def __init__(self, dim):
+        self.var, self.count, self.rounds = Stat(jnp.ones(dim)), Stat(jnp.asarray(1e-4)), 0
+    def update(self, seen):
+        total = self.count[...] + seen.shape[0]
+        second = self.var[...] * self.count[...] + seen.var(0)
+        second = second + 1.0
+        self.var[...] = second / total
+        self.count = Stat(total)
+        rounds = self.rounds + 1
+        self.rounds = rounds * 1
+normalizer = Normalizer(3)
+normalizer.update(jnp.ones((2, 3)))
+print(normalizer.var[...], normalizer.count[...], normalizer.rounds)
+""",
             """\
 class Tied(nnx.Module):
     def __init__(self, rngs):
