@@ -32,10 +32,12 @@ def clamped_blocks(context: Context) -> Iterator[CallEvent]:
     The last block begins so early that it ends with the array, and has elements of the block before it again.
     """
     for event, name in foreign(context, "dynamic_slice_in_dim", "dynamic_slice"):
-        if not name.startswith("jax.lax.") or event.value.starred or in_test(event.scope):
+        array = event.value.argument(0, "operand")
+        if not name.startswith("jax.lax.") or event.value.starred or array is None or in_test(event.scope):
             continue
+        sliced = context.flow.here(array, event.scope)
         for axis, start, size in blocks(context, event, last(name)):
-            if _steps_unevenly(context, start, size, context.flow.here(event.value.args[0], event.scope), axis):
+            if _steps_unevenly(context, start, size, sliced, axis):
                 found = [_CARED_FOR.findall(text) for text in texts(event.scope, start)]
                 words = {word for some in found for word in some}
                 # what is written back to where it was read is right, unless it depends on where that is
@@ -46,9 +48,7 @@ def clamped_blocks(context: Context) -> Iterator[CallEvent]:
             if counter is None:
                 continue
             rounds = rounds_of(context, counter)
-            if rounds is None or not _needed(
-                context, rounds, size, context.flow.here(event.value.args[0], event.scope), axis
-            ):
+            if rounds is None or not _needed(context, rounds, size, sliced, axis):
                 continue
             if not any(_CARED_FOR.search(text) for text in texts(event.scope, counter, rounds)):
                 yield event

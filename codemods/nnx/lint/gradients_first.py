@@ -168,15 +168,18 @@ def _derived(context: Context, within: list[Bound], valued: Bound) -> bool:
     if any(last(_name(context, layer)) in _DERIVATIVES for layer in within):
         return True
     assert isinstance(valued.value, Call)
-    callees = context.flow.calls.callables(context.flow.with_value(valued, valued.value.args[0]))
+    function = valued.value.argument(0, "fun") or valued.value.keyword("f")
+    if function is None:
+        return False
+    callees = context.flow.calls.callables(context.flow.with_value(valued, function))
     returned = [(callee.function, value) for callee in callees for value in callee.function.returns]
     return bool(returned) and all(
         isinstance(value, Call)
         and any(
             last(_name(context, layer)) in _DERIVATIVES
-            for layer in layers(context, context.flow.here(value.callee, function.scope))
+            for layer in layers(context, context.flow.here(value.callee, inner.scope))
         )
-        for function, value in returned
+        for inner, value in returned
     )
 
 

@@ -96,8 +96,9 @@ def _is_sum(node: ast.expr) -> bool:
 def _product(node: ast.expr, power: float) -> tuple[float, list[Factor]]:
     """Return the numbers and factors of a product."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        if node.value or power > 0:
-            return float(node.value) ** power, []
+        number = _to_power(node.value, power)
+        if number is not None:
+            return number, []
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and power in {1, -1}:
         number, found = _product(node.operand, power)
         return -number, found
@@ -113,16 +114,27 @@ def _product(node: ast.expr, power: float) -> tuple[float, list[Factor]]:
         return _raised(node.args[0], _POWERS[last_word(node.func)], power)
     elif _is_sum(node) and power in {1, -1}:
         every = terms(node)
-        if len(every) == 1 and every[0].number:  # the rest keeps it from being zero
-            return every[0].number ** power, [Factor(one.node, one.power * power) for one in every[0].factors]
+        number = _to_power(every[0].number, power) if len(every) == 1 and every[0].number else None
+        if number is not None:  # the rest keeps it from being zero
+            return number, [Factor(one.node, one.power * power) for one in every[0].factors]
     return 1.0, [Factor(node, power)]
+
+
+def _to_power(number: float, power: float) -> float | None:
+    """Return a power of a number; None if it is none, or too large for a float."""
+    try:
+        found: float = float(number) ** power
+    except (OverflowError, ZeroDivisionError):
+        return None
+    return found
 
 
 def _raised(node: ast.expr, exponent: float, power: float) -> tuple[float, list[Factor]]:
     number, found = _product(node, 1.0)
-    if number < 0 or (len(found) > 1 and exponent * power not in {2, -2}):
+    raised = None if number < 0 else _to_power(number, exponent * power)
+    if raised is None or (len(found) > 1 and exponent * power not in {2, -2}):
         return 1.0, [Factor(node, exponent * power)]
-    return number ** (exponent * power), [Factor(one.node, one.power * exponent * power) for one in found]
+    return raised, [Factor(one.node, one.power * exponent * power) for one in found]
 
 
 _POWERS = {"square": 2.0, "sqrt": 0.5, "rsqrt": -0.5, "reciprocal": -1.0}
