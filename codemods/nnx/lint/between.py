@@ -58,10 +58,10 @@ def changed_between(context: Context, roots: Iterable[Root], changes: Iterable[P
         if in_test(root.scope):
             continue
         direct = _uses(context, root)
-        calls = _upwards(context, [one for one in direct if not _compiled_here(root, one[0])])
+        calls = upwards(context, [one for one in direct if not _compiled_here(root, one[0])])
         calls += [one for one in direct if one not in calls]
         for change in changes:
-            for scope, node in _upwards(context, [change], root):
+            for scope, node in upwards(context, [change], root):
                 lines = [call for home, call in calls if home is scope and call is not node and _of(call, owner)]
                 if lines and stands_between(context, root, scope, node, lines, change[1]):
                     return change
@@ -85,7 +85,7 @@ def _of(call: ast.AST, owner: str) -> bool:
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == owner
 
 
-def _upwards(context: Context, places: list[Place], root: Root | None = None) -> list[Place]:
+def upwards(context: Context, places: list[Place], root: Root | None = None) -> list[Place]:
     """Return places with the calls, in host code, of the functions that they stand in.
 
     Args:

@@ -18,6 +18,7 @@ from codemods.nnx.values import Call
 
 #: Context managers in whose blocks nothing is traced.
 CONCRETE = frozenset({"ensure_compile_time_eval", "disable_jit"})
+_AT_ONCE = b"ensure_compile_time_eval"
 # what names, beside those of tracers, a function has in it that tells them from values
 _CONCRETE_WORDS = frozenset({"is_concrete", "concrete_or_error", "ConcretizationTypeError"})
 _OF_JAX = pattern(r"_*is_(a_)?(jax|jnp|traced)")
@@ -142,8 +143,9 @@ class Bodies:
         for block, arm in self.paths(scope).get(node, ()):
             if isinstance(block, ast.Try) and arm == "handlers":
                 return True  # what failed before may be no array at all
-            if isinstance(block, ast.With) and arm == "body" and any(called(i) in CONCRETE for i in block.items):
-                return True
+            if isinstance(block, ast.With) and arm == "body":
+                if any(self._manager(item, scope) in CONCRETE for item in block.items):
+                    return True
             if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
                 if self._typed(block) & names_in(node) or _without_jax(block.test, arm == "body"):
                     return True
@@ -153,6 +155,24 @@ class Bodies:
             _of_tracers(block.test) & names_in(node) or self._probes(block.test, scope)
             for block in self.behind(node, scope)
         )
+
+    def evaluated(self, node: ast.AST, scope: Scope) -> bool:
+        """Say whether JAX computes at once what stands at a place: in a block of ``jax.ensure_compile_time_eval()``."""
+        return scope.module.source.mentions(_AT_ONCE) and any(
+            isinstance(block, ast.With)
+            and arm == "body"
+            and any(self._manager(item, scope) == "ensure_compile_time_eval" for item in block.items)
+            for block, arm in self.paths(scope).get(node, ())
+        )
+
+    def used_evaluated(self, function: FunctionFacts, scope: Scope) -> bool:
+        """Say whether a function in a body is made where JAX computes at once, or only used there."""
+        if not scope.module.source.mentions(_AT_ONCE):
+            return False
+        if self.evaluated(function.node, scope):
+            return True
+        uses = self.reads(scope, function.name) if not isinstance(function.node, ast.Lambda) else []
+        return bool(uses) and all(self.evaluated(use, scope) for use in uses)
 
     def gives_back(self, guard: ast.If, scope: Scope) -> bool:
         """Say whether a condition gives back what an earlier call kept, and the rest of its function keeps a result."""

@@ -1,4 +1,5 @@
-"""NNX675: functions on the host that give another type of number, or other axes, than they are said to give."""
+"""NNX675: functions on the host that give another type of number, or other axes, than they are said to give, and
+declared results of 64 bits in 32-bit mode."""
 
 from __future__ import annotations
 
@@ -8,14 +9,16 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, Arrays
 from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BATCHING, last
+from codemods.nnx.lint.narrow_mode import stays_narrow
 from codemods.nnx.lint.places import foreign, in_test, shown
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Item, Param, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Ref, Sequence, Unknown, Value
 
 _CALLBACKS = frozenset({"jax.pure_callback", "jax.experimental.pure_callback", "jax.experimental.io_callback"})
 _WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
@@ -37,6 +40,16 @@ _DEPTH = 10
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, struct, word in _narrowed(context):
+        apart = struct.node.lineno != event.node.lineno and struct.node in event.scope.module.values
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"the result is declared as {word}, which JAX refuses without jax_enable_x64",
+            f"declare {_NARROW[word]}, and let the function on the host give that",
+            related=[(struct.node, "declared here")] if apart else [],
+        )
     for event, function, returned, problem in _problems(context):
         yield finding(
             RULE.code,
@@ -56,7 +69,58 @@ def unlike_declared(context: Context) -> frozenset[ast.AST]:
     Args:
         context: the analysis.
     """
-    return frozenset(event.node for event, *_ in _problems(context))
+    unlike = {event.node for event, *_ in _problems(context)}
+    return frozenset(unlike | {event.node for event, *_ in _narrowed(context)})
+
+
+def wide_declared(context: Context) -> frozenset[ast.AST]:
+    """Return the calls that make what this rule calls too wide a result.
+
+    Args:
+        context: the analysis.
+    """
+    return frozenset(struct.node for _, struct, _ in _narrowed(context))
+
+
+def _narrowed(context: Context) -> Iterator[tuple[CallEvent, Call, str]]:
+    """Yield the calls that declare a result of 64 bits in 32-bit mode, with what declares it, and its type."""
+    for event, name in foreign(context, "pure_callback", "io_callback"):
+        if name not in _CALLBACKS or event.value.starred or in_test(event.scope):
+            continue
+        if context.bodies.guarded(event.node, event.scope) or not context.shared(stays_narrow):
+            continue
+        given = event.value.argument(1, "result_shape_dtypes") or event.value.keyword("result_shape")
+        found = _wide_part(context, context.flow.here(given, event.scope), 0) if given is not None else None
+        if found is not None:
+            yield event, *found
+
+
+def _wide_part(context: Context, declared: Bound, depth: int) -> tuple[Call, str] | None:
+    """Return a part of what is declared as a result that has 64 bits, and the name of its type."""
+    made = context.flow.resolve(declared)
+    if isinstance(made.value, Sequence | Mapping) and depth < _DEPTH:
+        items = made.value.items if isinstance(made.value, Sequence) else [item for _, item in made.value.items]
+        parts = (_wide_part(context, context.flow.with_value(made, item), depth + 1) for item in items)
+        return next((part for part in parts if part is not None), None)
+    if not isinstance(made.value, Call) or made.value.starred:
+        return None
+    name = context.flow.calls.callee_name(made)
+    dtype = made.value.argument(1, "dtype")
+    if name in {"numpy.zeros", "numpy.ones", "numpy.empty"} and dtype is None and len(made.value.args) == 1:
+        return made.value, "float64"
+    if name not in {"jax.ShapeDtypeStruct", "jax.core.ShapedArray"} or dtype is None:
+        return None
+    found = context.flow.follow(made, dtype).value
+    if isinstance(found, Ref):
+        home, _, word = found.name.rpartition(".")
+        word = word if home in {"numpy", "jax.numpy"} else _WIDE_IN_PYTHON.get(found.name, "")
+    else:
+        word = found.value if isinstance(found, Const) and isinstance(found.value, str) else ""
+    return (made.value, word) if word in _NARROW else None
+
+
+_NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
+_WIDE_IN_PYTHON = {"builtins.float": "float64", "builtins.int": "int64", "builtins.complex": "complex128"}
 
 
 def _problems(context: Context) -> Iterator[tuple[CallEvent, FunctionFacts, Value, str]]:
@@ -274,9 +338,10 @@ RULE = lint_rule(
     why="""\
 Compiled code goes on with what `jax.pure_callback` and `io_callback` are told that the function on the host gives. What
 it gives is compared with that when it runs: integers for floats, an array of another shape, nothing at all, or with
-`jax_enable_x64` numbers of 64 bits for ones of 32 are a RuntimeError.
+`jax_enable_x64` numbers of 64 bits for ones of 32 are a RuntimeError. Without it a result that is declared as one of 64
+bits is a ValueError; what the function gives is then narrowed.
 """,
-    source="jax pull request 20534; measured on JAX 0.6.2, 0.7.2 and 0.10.2: RuntimeError, incorrect output dtype",
+    source="jax pull request 20534; measured on JAX 0.6.2, 0.7.2 and 0.10.2: RuntimeError and ValueError",
     severity="error",
     check=_check,
     bad=(

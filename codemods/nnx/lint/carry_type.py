@@ -352,11 +352,11 @@ def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope,
     if all(shapes) and shapes[0] != shapes[1] and None not in shapes[0] + shapes[1]:
         return f"an array of shape {shapes[0]}, the other {shapes[1]}"
     numbers = (first.number, second.number)
-    if numbers == (None, FLOAT):
-        numbers = (given.number(one), FLOAT)
-    elif numbers == (FLOAT, None):
-        numbers = (FLOAT, given.number(two))
-    if None in numbers or BOOL in numbers or numbers[0] == numbers[1]:
+    if numbers[0] is None and numbers[1] is not None:
+        numbers = (given.number(one), numbers[1])
+    elif numbers[0] is not None and numbers[1] is None:
+        numbers = (numbers[0], given.number(two))
+    if None in numbers or numbers[0] == numbers[1]:
         return ""
     return f"{_WORDS[numbers[0] or 0]}, the other {_WORDS[numbers[1] or 0]}"
 

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ModuleFacts
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.callback_result import wide_declared
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import is_test
+from codemods.nnx.lint.narrow_mode import holds_tests, may_stay_narrow
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -29,8 +30,7 @@ _MAKING = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    modules = context.project.modules
-    if any(b"x64" in module.source.data.lower() for module in modules) or not any(map(_program, modules)):
+    if not context.shared(may_stay_narrow):
         return
     yield from once(context.project, _asked_for(context))  # one setting mends them all
 
@@ -38,9 +38,11 @@ def _check(context: Context) -> Iterator[Finding]:
 def _asked_for(context: Context) -> Iterator[Finding]:
     """Yield the types of 64 bits that are asked for."""
     for event in context.asked.calls():
-        if _tests(event.scope.module):
+        if holds_tests(event.scope.module):
             continue  # the mode may be set where tests are configured, or by what they import by its name
         for argument in _types(context, event):
+            if event.node in context.shared(wide_declared):
+                break  # an error, of which NNX675 tells
             word = _wide(context, argument, event)
             if word and (not word.endswith("int64") or _large(event)):
                 yield finding(
@@ -67,30 +69,6 @@ def _large(event: CallEvent) -> bool:
         if isinstance(node, ast.Name | ast.Attribute) and _NUMBERS.search(last_word(node).lower()):
             return True
     return False
-
-
-def _program(module: ModuleFacts) -> bool:
-    """Say whether a module does something when it is run, and not only for those that import it or test it."""
-    return not _tests(module) and any(
-        (isinstance(one, ast.Expr) and isinstance(one.value, ast.Call))
-        or isinstance(one, ast.For | ast.While | ast.With)
-        or (isinstance(one, ast.If) and "__name__" in names_in(one.test))
-        or (isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and not _declares(one.value))
-        for one in getattr(module.scope.node, "body", ())
-    )
-
-
-def _tests(module: ModuleFacts) -> bool:
-    """Say whether a module holds tests, by its name, or as a file ``test.py`` of functions ``test_...``."""
-    if is_test(module):
-        return True
-    name = module.source.file_name
-    return name in {"test.py", "tests.py"} and any(one.name.startswith("test_") for one in module.functions)
-
-
-def _declares(call: ast.Call) -> bool:
-    """Say whether a call only declares something, as modules do that others import."""
-    return last_word(call.func) in {"getLogger", "TypeVar", "NewType", "namedtuple", "partial", "jit", "vmap", "grad"}
 
 
 def _types(context: Context, event: CallEvent) -> list[ast.expr]:

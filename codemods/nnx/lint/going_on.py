@@ -16,7 +16,7 @@ from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Function, Item, Loop, Param, Ref, Value
 
 # other problems one after the other, or beginnings that are meant
-_MEANT = pattern(
+MEANT = pattern(
     r"restart|cycle|anneal|stage|phase|task|client|round|fed|fold|warm|member|seed|trial|generation|iterate|outer|level"
     r"|temper|homotop|continu|curric|reset",
     re.I,
@@ -71,7 +71,7 @@ def _else_alike(context: Context, caller: CallEvent, loop: ast.For | ast.While, 
     head = (
         f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}" if isinstance(loop, ast.For) else ast.unparse(loop.test)
     )
-    if _MEANT.search(f"{head} {ast.unparse(caller.node.func)}") or context.bodies.sometimes(
+    if MEANT.search(f"{head} {ast.unparse(caller.node.func)}") or context.bodies.sometimes(
         caller.node, caller.scope, loop
     ):
         return False
@@ -130,7 +130,7 @@ def _in_body(context: Context, caller: CallEvent, given: Value) -> bool:
     others = {name for name in function.params if name != given.name}
     call = caller.node
     nodes = [*call.args, *(k.value for k in call.keywords)]
-    if any(others & names_in(one) for one in nodes) or _MEANT.search(f"{function.name} {ast.unparse(call.func)}"):
+    if any(others & names_in(one) for one in nodes) or MEANT.search(f"{function.name} {ast.unparse(call.func)}"):
         return False
     return _gives(context, function, caller)
 

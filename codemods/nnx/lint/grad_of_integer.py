@@ -34,6 +34,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, made, name in gradient_calls(context, compiled=True):
         if not event.value.args or keyword(made.node, "allow_int") is not None:
             continue
+        if context.bodies.guarded(event.node, event.scope):
+            continue
         node = event.node.args[0]
         number = node.operand if isinstance(node, ast.UnaryOp) else node
         if isinstance(number, ast.Constant) and type(number.value) is int:
@@ -159,7 +161,7 @@ def _part(context: Context, value: Value, scope: Scope) -> ast.AST | None:
 def _given(context: Context, event: CallEvent) -> ast.AST | None:
     """Return where the integers are written that some caller, or some round of a loop, gives as the first argument."""
     made = begun(context, event.node.args[0], event.scope)
-    if made is None or in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
+    if made is None or in_test(event.scope):
         return None
     return whole_numbers(context, made)
 

@@ -32,6 +32,7 @@ from codemods.nnx.lint.key_purpose import (
 )
 from codemods.nnx.lint.key_rounds import ORDERED, ORDERS, drawn_into, handed_on, in_each_round, parts_of_rounds, repeats
 from codemods.nnx.lint.keys import SAME, Use, uses, varies
+from codemods.nnx.lint.listed_keys import gone_through_twice
 from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts, in_smoke_test, shown_with_key
 from codemods.nnx.lint.lost_draws import lost_in_try
 from codemods.nnx.lint.meant import documented_same, same_said
@@ -58,7 +59,7 @@ from codemods.nnx.lint.useless_draws import (
 )
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Loop, Param, Value
 
 _PLACES = frozenset({"permutation", "choice", "randint"})
 _HELPERS = 3  # how many functions deep a key is followed that picks orders
@@ -121,6 +122,7 @@ def reuses(context: Context) -> list[Reuse]:
             named.update(map(_round_of, found))
             places.append(place)
     places += (place for use, place in later if _round_of(use) not in named)
+    places += _listed_twice(context)
     places += _attributes_split_next(context)
     places += _resets_of_any(context, {place.node for place in places})
     told = {place.node for place in places}
@@ -137,6 +139,20 @@ def reuses(context: Context) -> list[Reuse]:
             message = f"`{ast.unparse(node)}` is the same key in every round: `{name}` gives the same numbers"
             places.append(Reuse(event.scope, event.node, message, "give the next state the other part of the key"))
     return places
+
+
+def _listed_twice(context: Context) -> Iterator[Reuse]:
+    """Yield the second draws with the keys of a list, by a comprehension that goes through it once more."""
+    for earlier, use in gone_through_twice(context):
+        scope = use.event.scope
+        if scope.module not in context.asked or in_test(scope) or only_initializes(scope) or _timed(context, scope):
+            continue
+        if _said(context, use, [earlier]) or not _together(context, earlier, use, context.bodies.paths(scope)):
+            continue
+        if not harmless_pair(context, earlier, use) and not meant_pair(context, earlier, use):
+            line = earlier.event.node.lineno
+            message = f"each key of the list was used up in line {line}: the results depend on each other"
+            yield Reuse(scope, use.event.node, message, "split the key into as many as both need")
 
 
 def _resets_of_any(context: Context, told: set[ast.AST]) -> Iterator[Reuse]:
@@ -803,6 +819,8 @@ def _rebound(one: Use, two: Use) -> bool:
     loops = [
         loop for loop in (*one.event.loops, *two.event.loops) if (loop in one.event.loops) != (loop in two.event.loops)
     ]
+    if isinstance(one.key, Each) and isinstance(two.key, Each):  # of one list, which each goes through on its own
+        loops = [loop for loop in loops if loop not in {one.key.loop, two.key.loop} or one.key.loop is two.key.loop]
     return any(varies(one.key, loop) for loop in loops)
 
 

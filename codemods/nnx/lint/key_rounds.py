@@ -14,7 +14,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Sequence, Value
 
-_ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
+ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 ORDERED = {"choice": "a", "permutation": "x", "shuffle": "x"}  # the parameter that takes what is put into an order
 ORDERS = frozenset(ORDERED)
 _BEGINNING = pattern(r"(^|_)(reset|respawn)(_|$)")  # functions that begin another episode
@@ -156,7 +156,7 @@ def in_each_round(context: Context, use: Use) -> bool:
         return False
     tracing = context.traced.get(function)
     roots = [root.transform for root in tracing.roots] if tracing is not None else []
-    return bool(roots) and all(name in _ROUNDS for name in roots) and not (tracing and tracing.sites)
+    return bool(roots) and all(name in ROUNDS for name in roots) and not (tracing and tracing.sites)
 
 
 def _moves_on(context: Context, use: Use) -> bool:
@@ -189,7 +189,7 @@ def handed_on(context: Context, use: Use) -> bool:
     if tracing is None or not tracing.roots or tracing.sites or changed_in_place(context, function):
         return False
     transforms = {root.transform for root in tracing.roots}
-    if not transforms <= _ROUNDS or len(transforms) > 1 or not function.returns:
+    if not transforms <= ROUNDS or len(transforms) > 1 or not function.returns:
         return False
     place = int(transforms == {"jax.lax.fori_loop"})
     params = list(function.params.values())

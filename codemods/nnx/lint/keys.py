@@ -277,7 +277,7 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
         for event in context.flow.sites.callers(param.function):
             if _overfull(event, param.function):
                 continue
-            given = _argument(context, event, param)
+            given = argument_of(context, event, param)
             key = _key(context, given[0], given[1], event.scope) if given is not None else None
             if given is None or key is None or (isinstance(key, Attr) and not kept(context, key)):
                 continue
@@ -437,7 +437,7 @@ def _switched_off_within(
         return False
     function = functions.pop()
     for param in function.params.values():
-        given = _argument(context, use.event, param)
+        given = argument_of(context, use.event, param)
         own = found.get((function.scope, param), []) if given is not None and given[1] is use.node else []
         if own:
             return all(_switched_off(context, one, use.event, param, found, outer) for one in own)
@@ -644,7 +644,7 @@ def _held(context: Context, asked: Attr, event: CallEvent, function: FunctionFac
 
 def _given(context: Context, event: CallEvent, param: Param) -> Value | None:
     """Return what a call gives for a parameter, its default included."""
-    given = _argument(context, event, param)
+    given = argument_of(context, event, param)
     if given is not None:
         return given[0]
     unknown = event.value.starred or any(k.arg in {None, param.name} for k in event.node.keywords)
@@ -655,7 +655,7 @@ def _default(param: Param) -> Value | None:
     return param.function.defaults.get(param.name)
 
 
-def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, ast.expr, bool] | None:
+def argument_of(context: Context, event: CallEvent, param: Param) -> tuple[Value, ast.expr, bool] | None:
     """Return what a call gives for a parameter, as it stands in the call, and whether it asks for gradients."""
     function, call = param.function, event.value
     stars = [place for place, one in enumerate(event.node.args) if isinstance(one, ast.Starred)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.findings import Finding
+from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.energy_force import added_energies
 from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
 from codemods.nnx.patterns import pattern
 
@@ -91,6 +92,14 @@ _WRONG = (
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from wrong_forms(context, RULE.code, _WRONG)
+    for scope, node, energy in added_energies(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"the velocity goes up the gradient of `{energy}`: a force is minus the gradient of the energy",
+            "turn the sign: force = -jax.grad(energy)(x)",
+        )
 
 
 _BAD = """\
@@ -110,7 +119,7 @@ RULE = lint_rule(
     why="""\
 Under an acceleration the path grows by `0.5 * a * dt**2`, and the kinetic energy is `0.5 * m * v**2`. Without the half
 energy is not kept, and acceptance tests compare other energies. The potential of Lennard and Jones repels with the
-twelfth power and attracts with the sixth.
+twelfth power and attracts with the sixth. A force is minus the gradient of the energy.
 """,
     source="Verlet, 1967; Jones, 1924; measured: energies that drift",
     check=_check,

@@ -8,19 +8,21 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.applied import Handed, calls_of, constants_of, handed_on, may_hand_on, option
+from codemods.nnx.lint.applied import Handed, arguments, calls_of, constants_of, handed_on, may_hand_on, option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, resolved
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Mapping, Sequence
 
 _JITS = frozenset({"jax.jit", "flax.nnx.jit", "jax.experimental.pjit.pjit"})
 _SHARDS = frozenset({"jax.shard_map", "jax.experimental.shard_map.shard_map", "flax.nnx.shard_map"})
 _GRADIENTS = frozenset({"jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian"})
-_WORDS = frozenset(last(name) for name in (*_JITS, *_SHARDS, *_GRADIENTS)) | {"pmap"}
+_REMATS = frozenset({"jax.checkpoint", "jax.remat", "jax.ad_checkpoint.checkpoint", "jax.ad_checkpoint.remat"})
+_WORDS = frozenset(last(name) for name in (*_JITS, *_SHARDS, *_GRADIENTS, *_REMATS)) | {"pmap"}
 # an option or a transform that is needed for anything to be said
-_NEEDED = (b"in_shardings", b"shard_map", b"grad", b"jac", b"hessian", b"pmap")
+_NEEDED = (b"in_shardings", b"shard_map", b"grad", b"jac", b"hessian", b"pmap", b"static_argnums")
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -32,7 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if not may_hand_on(made, event) or in_test(event.scope):
             continue
         for handed in handed_on(context, event):
-            problem = _problem(context, handed) if handed.names else None
+            problem = _problem(context, handed) if handed.names or handed.name in _REMATS else None
             if problem is not None and not context.bodies.guarded(event.node, event.scope):
                 told.add(event.node)
                 yield finding(RULE.code, event.scope, event.node, *problem)
@@ -43,7 +45,10 @@ def _check(context: Context) -> Iterator[Finding]:
 def _methods(context: Context, told: set[ast.AST]) -> Iterator[Finding]:
     """Yield the calls of methods under a decorator that gives the places of their arguments."""
     for root in context.traced.roots:
-        if not root.decorator or root.function.owner is None or root.transform not in _JITS:
+        if not root.decorator or root.function.owner is None or root.transform not in _JITS | _REMATS:
+            continue
+        if root.transform in _REMATS:
+            yield from _remat_methods(context, root, told)
             continue
         shardings = option(root, "in_shardings")
         if shardings is None or not _given(resolved(context, shardings, root.scope)):
@@ -53,6 +58,21 @@ def _methods(context: Context, told: set[ast.AST]) -> Iterator[Finding]:
                 if event.scope.module in context.asked and not context.bodies.guarded(event.node, event.scope):
                     told.add(event.node)
                     yield finding(RULE.code, event.scope, event.node, _JITTED, _HELP)
+
+
+def _remat_methods(context: Context, root: Root, told: set[ast.AST]) -> Iterator[Finding]:
+    """Yield the calls of a method under ``jax.checkpoint`` that give a static argument by name, or not at all."""
+    chosen = option(root, "static_argnums") if root.options else None
+    numbers = _numbers(resolved(context, chosen, root.scope)) if chosen is not None else []
+    for event in calls_of(context, root) if numbers else ():
+        if event.value.starred or event.node in told or in_test(event.scope) or event.scope.module not in context.asked:
+            continue
+        names = [k.arg for k in event.node.keywords if k.arg is not None]
+        count = arguments(event, root)
+        problem = _uncounted(last(root.transform), numbers, count, names) if count is not None else None
+        if problem is not None and not context.bodies.guarded(event.node, event.scope):
+            told.add(event.node)
+            yield finding(RULE.code, event.scope, event.node, *problem)
 
 
 _JITTED = "what jit makes with in_shardings takes no argument by name"
@@ -71,6 +91,9 @@ def _problem(context: Context, handed: Handed) -> tuple[str, str] | None:
         return f"what shard_map makes takes no argument by name: {_listed(handed)} so", _HELP
     if handed.name == "jax.pmap":
         return _static(context, handed)
+    if handed.name in _REMATS:
+        numbers = _numbers(handed.option(context, "static_argnums"))
+        return _uncounted(last(handed.name), numbers, handed.given, [name for name, _ in handed.names])
     if handed.name in _GRADIENTS:
         return _differentiated(context, handed)
     return None
@@ -97,6 +120,16 @@ def _static(context: Context, handed: Handed) -> tuple[str, str] | None:
     return f"pmap takes its static arguments by position: {_listed(handed)} by name", _HELP
 
 
+def _uncounted(word: str, numbers: list[int], given: int, names: list[str]) -> tuple[str, str] | None:
+    """Return what is wrong with a static argument of ``jax.checkpoint`` that is none of those by position."""
+    if not numbers or max(numbers) < given:
+        return None
+    if names:
+        return f"{word} takes its static arguments by position: {_spoken(names)} by name", _HELP
+    few = f"{word} has argument {max(numbers)} static, and gets {given} argument{'s' if given != 1 else ''}"
+    return few, "give the static argument by position, also where it has a default"
+
+
 def _differentiated(context: Context, handed: Handed) -> tuple[str, str] | None:
     """Return what is wrong with an argument by name that is differentiated."""
     given = handed.option(context, "argnums", 1)
@@ -115,7 +148,11 @@ def _numbers(given: Bound | None) -> list[int]:
 
 
 def _listed(handed: Handed) -> str:
-    names = dict.fromkeys(name for name, _ in handed.names)
+    return _spoken([name for name, _ in handed.names])
+
+
+def _spoken(given: list[str]) -> str:
+    names = dict.fromkeys(given)
     return f"{', '.join(f'`{name}`' for name in names)} come{'s' if len(names) == 1 else ''}"
 
 
@@ -127,7 +164,8 @@ RULE = lint_rule(
 `in_shardings` and `in_specs` have an entry for each argument by position. What `jax.jit` makes with `in_shardings`
 takes no others: a ValueError, also for static arguments, and for those that functools.partial gives by name. What
 `shard_map` makes raises a TypeError. `jax.grad`, `jax.jacfwd`, `jax.hessian` and the like differentiate arguments by
-position, and `static_broadcasted_argnums` of `pmap` counts them: where these come by name, a TypeError or ValueError.
+position, and `static_broadcasted_argnums` of `pmap` and `static_argnums` of `jax.checkpoint` count them: where these
+come by name, a TypeError or ValueError; of `jax.checkpoint` also where a static one is left at its default.
 """,
     source="jax issue 17400; measured on Flax 0.10.7, 0.11.2 and 0.12.8: ValueError and TypeError",
     severity="error",

@@ -10,7 +10,8 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import constant, is_none, keyword, several
+from codemods.nnx.lint.settings import Given, named_way, settings
+from codemods.nnx.lint.syntax import is_none, keyword, several
 from codemods.nnx.lint.traced import function_of, has_rule
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
@@ -46,7 +47,7 @@ class Reach:
             events = context.bodies.calls.get(function.scope, ())
             if function not in self._around and any(_method(context, event) in self._around for event in events):
                 self._around.add(function)
-        self._done: set[tuple[FunctionFacts, frozenset[str]]] = set()
+        self._done: set[tuple[FunctionFacts, frozenset[str], frozenset[tuple[str, Given]]]] = set()
         self._inner: dict[FunctionFacts, list[FunctionFacts]] = {}
         self._trained: dict[ClassFacts, frozenset[str]] = {}
         for function in self._around:
@@ -60,13 +61,15 @@ class Reach:
             yield from self._reached(function, params, 0)
 
     def _reached(
-        self, function: FunctionFacts, params: frozenset[str], depth: int
+        self, function: FunctionFacts, params: frozenset[str], depth: int, given: dict[str, Given] | None = None
     ) -> Iterator[tuple[FunctionFacts, set[str]]]:
-        if depth > _DEPTH or function not in self._around or (function, params) in self._done:
+        given = given or {}
+        key = function, params, frozenset(given.items())
+        if depth > _DEPTH or function not in self._around or key in self._done:
             return
         if has_rule(function):
             return
-        self._done.add((function, params))
+        self._done.add(key)
         context = self._context
         names = _dependent(context, function, params)
         yield function, names
@@ -77,20 +80,21 @@ class Reach:
             if inner.name in apart:
                 continue
             own = set(inner.params)
-            given = {name for event in events for name in _carried(event.node, inner, names)}
-            yield from self._reached(inner, frozenset((names - own) | given), depth + 1)
+            carried = {name for event in events for name in _carried(event.node, inner, names)}
+            yield from self._reached(inner, frozenset((names - own) | carried), depth + 1)
         for event in events:
             if not mentions(event.node, names) or _stopped(context, event, function):
                 continue
-            if not _named_way(context, event, function) or _without(context, event, function, params):
+            if not named_way(context, event, function, given) or _without(context, event, function, params):
                 continue
-            invoked = [callee for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope))]
+            entered = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+            invoked = [callee for callee, _ in entered]
             method = None if invoked else _method(context, event)
             if method is not None and method in self._around:
                 reached = self._of_object(event.node.func, function, method, names)
                 if reached:
                     yield from self._reached(method, reached, depth + 1)
-            for callee in invoked:
+            for callee, frame in entered:
                 called = callee.function
                 if called is function or callee.gradient or called not in self._around:
                     continue
@@ -107,7 +111,8 @@ class Reach:
                 if callee.receiver is not None:
                     reached |= self._of_object(event.node.func, function, called, names)
                 if reached and not any(isinstance(a, Star) for a in event.value.args):
-                    yield from self._reached(called, reached, depth + 1)
+                    settled = settings(context, frame, given)
+                    yield from self._reached(called, reached, depth + 1, settled)
             for called in self._mapped.get(event, ()):
                 free = list(called.params)[int(called.self_param is not None) :]  # of a bound method
                 leaves = zip(free, event.node.args[1:], strict=False)
@@ -174,25 +179,6 @@ def _method(context: Context, event: CallEvent) -> FunctionFacts | None:
     return next((one.methods[name] for one in context.flow.classes.mro(cls)[0] if name in one.methods), None)
 
 
-def _named_way(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
-    """Say whether callers in sight may take the way to a call that a text chooses, as ``if family == "legendre"``.
-
-    Args:
-        context: the analysis.
-        event: the call.
-        function: what it stands in, of which a parameter may be that text.
-    """
-    for block, arm in context.bodies.paths(event.scope).get(event.node, ()):
-        test = block.test if isinstance(block, ast.If | ast.IfExp) and arm == "body" else None
-        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
-            continue
-        param, text = function.scope.module.values.get(test.left), constant(test.comparators[0])
-        if isinstance(param, Param) and param.function is function and isinstance(text, str):
-            if text not in _texts(context, param, 0):
-                return False
-    return True
-
-
 def _without(context: Context, event: CallEvent, function: FunctionFacts, given: frozenset[str]) -> bool:
     """Say whether a call runs only where a parameter is None that something is handed in for: ``if a is None``.
 
@@ -213,20 +199,6 @@ def _without(context: Context, event: CallEvent, function: FunctionFacts, given:
             if isinstance(test.ops[0], ast.Is if holds else ast.IsNot):
                 return True
     return False
-
-
-def _texts(context: Context, param: Param, depth: int) -> set[str]:
-    """Return the texts that callers in sight give for a parameter, or its default."""
-    default = param.function.defaults.get(param.name)
-    found = {default.value} if isinstance(default, Const) and isinstance(default.value, str) else set()
-    for frame in context.flow.sites.entries(param.function) if depth < _DEPTH else ():
-        given = context.flow.argument(frame, param.name)
-        for source in context.sources.originals(given) if given is not None else ():
-            if isinstance(source.value, Const) and isinstance(source.value.value, str):
-                found.add(source.value.value)
-            elif isinstance(source.value, Param) and source.value != param:
-                found |= _texts(context, source.value, depth + 1)
-    return found
 
 
 def _stopped(context: Context, event: CallEvent, function: FunctionFacts) -> bool:

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.captured_key import ON_PURPOSE, SEEDING, draws_noise, key_bound_once
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, uses
+from codemods.nnx.lint.masks_of_rounds import masks_of_rounds
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test, stands_in
@@ -37,7 +38,12 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(m.source.mentions(b"jax.random") or m.source.mentions(b"import random") for m in context.asked.modules):
         return
     told: set[ast.AST] = set()
-    for found in (*_of_losses(context), *_seeded_again(context), *_seeded_in_step(context)):
+    for found in (
+        *_of_losses(context),
+        *_seeded_again(context),
+        *_seeded_in_step(context),
+        *masks_of_rounds(context),
+    ):
         use, message = found
         if use.event.node not in told:
             told.add(use.event.node)

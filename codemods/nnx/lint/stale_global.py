@@ -30,6 +30,7 @@ from codemods.nnx.lint.static_changed import changed_statics
 from codemods.nnx.lint.syntax import constant, inside, is_none, keyword, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
 from codemods.nnx.lint.uncompiled import uncompiled
+from codemods.nnx.lint.used_before import used_before
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import (
@@ -172,6 +173,7 @@ def _called_between(context: Context, function: FunctionFacts, free: Free) -> Pl
         and not other_item(context, function, free.name, change[1])
         and not of_other_lengths(context, function, *change)
         and not left_as_is(context, function, free.name, *change)
+        and not used_before(context, function, change)
     ]
     return changed_between(context, compiling_roots(context, function), changes) if changes else None
 
@@ -617,6 +619,7 @@ def _set_between(context: Context, function: FunctionFacts, node: ast.Attribute 
         (store.scope, store.statement)
         for store in stores
         if context.flow.resolve(context.flow.here(store.base, store.scope)) == shared
+        and not used_before(context, function, (store.scope, store.statement))
     ]
     if not changes or kinds_of(context, function.scope.module.values[node.value], function.scope):
         return None  # what NNX passes as an argument is told of elsewhere
@@ -691,7 +694,7 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
             or _between(context, function, event)
             or _set_outside(context, function, event)
             or _set_by_method(context, function, event)
-        ):
+        ) and not used_before(context, function, (event.scope, event.statement)):
             return event.scope, event.node
     return None
 

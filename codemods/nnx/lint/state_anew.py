@@ -15,6 +15,7 @@ from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.going_on import CARRIES, again_by_method, comes_from, goes_on
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, kinds_of, passed, position, unchanged
+from codemods.nnx.lint.state_of_epochs import another_each, made_in_epochs
 from codemods.nnx.lint.syntax import argument, names_in
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
@@ -24,7 +25,8 @@ _STATELESS = frozenset({"sgd", "scale", "identity", "set_to_zero", "sign_sgd"})
 
 def _check(context: Context) -> Iterator[Finding]:
     told: set[ast.AST] = set()
-    for event, of_epochs in _of_epochs(context):
+    handed = ((event, True) for event, base in made_in_epochs(context) if _keeps(context, event, base))
+    for event, of_epochs in (*_of_epochs(context), *handed):
         told.add(event.node)
         when, loop = (
             ("in every epoch", "the loop over the epochs") if of_epochs else ("with every call", "the loop around")
@@ -191,7 +193,9 @@ def _in_epoch(made: CallEvent, update: CallEvent, steps: ast.AST) -> bool:
     loops = made.loops
     if not loops or not over_epochs(loops[-1]) or update.loops[: len(loops) + 1] != (*loops, steps):
         return False
-    params = made.value.args[0]
+    params, callee = made.value.args[0], made.value.callee
+    if isinstance(callee, Attr) and another_each(callee.base, loops[-1]):
+        return False
     return isinstance(params, Loop) and params.node is loops[-1] and isinstance(params.again, Value)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
@@ -15,6 +15,7 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
 
 # functions that integrate an equation, the name of the equation among their arguments, and whether time comes first
 _SOLVERS = {
@@ -26,6 +27,13 @@ _SOLVERS = {
 _TIMES = frozenset({"t", "time", "_t", "t_", "_time", "tt"})
 _DOUBTFUL = frozenset({"_", "__", "args", "params", "s", "tau", "dt"})
 _DEPTH = 2
+# where what solves an equation gets the limits of its variable
+_LIMITS = {
+    "jax.experimental.ode.odeint": ((2, "t"),),
+    "scipy.integrate.odeint": ((2, "t"),),
+    "scipy.integrate.solve_ivp": ((1, "t_span"), (4, "t_eval")),
+    "diffrax.ODETerm": ((2, "t0"), (3, "t1")),
+}
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -44,6 +52,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if told is None:
             continue
         function, shown = told
+        if _along(context, event, name, shown[not first]):
+            continue
         order = "f(t, y, ...)" if first else "f(y, t, ...)"
         yield finding(
             RULE.code,
@@ -78,6 +88,66 @@ def _swapped(
     if order is not first:
         return function, (params[0], params[1])
     return _handed_on(context, function, (params[0], params[1]), first, depth) if depth < _DEPTH else None
+
+
+def _along(context: Context, event: CallEvent, name: str, param: str) -> bool:
+    """Say whether an equation is solved along something else than the time, by what the limits are called.
+
+    ``def dt(rho, t, args)`` with ``t0=rho_start``: the time is what is solved for.
+
+    Args:
+        context: the analysis.
+        event: the call that gets the equation.
+        name: what it calls.
+        param: what the equation calls its variable.
+    """
+    calls = [event.node]
+    if name == "diffrax.ODETerm":
+        targets = event.statement.targets if isinstance(event.statement, ast.Assign) else []
+        held = {target.id for target in targets if isinstance(target, ast.Name)}
+        calls = [
+            other.node
+            for other in context.bodies.calls.get(event.scope, ())
+            if last_word(other.node.func) == "diffeqsolve"
+            and any(n is event.node or (isinstance(n, ast.Name) and n.id in held) for n in ast.walk(other.node))
+        ]
+    limits = [limit for call in calls for place, word in _LIMITS[name] if (limit := argument(call, place, word))]
+    values = [event.scope.module.values.get(limit) for limit in limits]
+    limits += [part for value in values if isinstance(value, Call) for part in value.node.args]
+    return any(_is_called(one, param) for limit in limits for one in _identifiers(limit))
+
+
+def _identifiers(node: ast.expr) -> Iterator[str]:
+    """Yield the names of what a limit is made of; that of an array of which it is an item or the least."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.Subscript | ast.Starred):
+        yield from _identifiers(node.value)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _identifiers(node.operand)
+    elif isinstance(node, ast.BinOp):
+        yield from _identifiers(node.left)
+        yield from _identifiers(node.right)
+    elif isinstance(node, ast.Tuple | ast.List):
+        for part in node.elts:
+            yield from _identifiers(part)
+    elif isinstance(node, ast.Call):
+        for part in node.args:
+            yield from _identifiers(part)
+        if isinstance(node.func, ast.Attribute):
+            yield from _identifiers(node.func.value)
+
+
+def _is_called(name: str, param: str) -> bool:
+    """Say whether a name is that of a parameter with something added: ``rho_start``, ``rho0``, ``rhos`` of ``rho``."""
+    name, param = name.lower().strip("_"), param.lower().strip("_")
+    if not param or _TIMES & set(name.split("_")):
+        return False
+    return name.rstrip("0123456789").rstrip("_") in {param, param + "s"} or bool(
+        name.startswith(param + "_") or name.endswith("_" + param)
+    )
 
 
 def _to_fill_in(function: FunctionFacts) -> bool:

@@ -30,7 +30,7 @@ from codemods.nnx.lint.names import (
     last,
 )
 from codemods.nnx.lint.syntax import constant, is_none, keyword, several
-from codemods.nnx.lint.traced_branches import in_other_arm, of_own, on_condition, switched_by, without_tracers
+from codemods.nnx.lint.traced_branches import at_once, in_other_arm, of_own, on_condition, switched_by, without_tracers
 from codemods.nnx.lint.traced_parts import (
     Given,
     Handed,
@@ -633,7 +633,9 @@ class Traced:
             named = names_of(function.node) if first and function in inner else Counter[str]()
             unused |= {nested for nested in inner.get(function, ()) if first and not referred(nested, named)}
             for nested in inner.get(function, ()):
-                if nested not in on_host and not nested.generator and nested not in unused:
+                if nested in on_host or nested.generator or nested in unused:
+                    continue
+                if not at_once(nested) and not self._bodies.used_evaluated(nested, function.scope):
                     tracing = self._mark(nested, level, queue)
                     if first:
                         tracing.ways.append(Way(function, nested.node, None, True))
@@ -696,7 +698,7 @@ class Traced:
 
     def _hand(self, handed: Handed, queue: list[FunctionFacts]) -> None:
         """Mark a function that traced code calls."""
-        if handed.function.generator or not takes(handed.function, handed.frame):
+        if handed.function.generator or at_once(handed.function) or not takes(handed.function, handed.frame):
             return
         tracing = self._mark(handed.function, handed.level, queue)
         if handed.site:

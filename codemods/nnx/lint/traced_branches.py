@@ -12,13 +12,24 @@ from codemods.nnx.values import Free, Param
 
 
 def without_tracers(event: CallEvent, bodies: Bodies) -> bool:
-    """Say whether a call runs only where something is no tracer: ``if not isinstance(x, jax.core.Tracer)``."""
+    """Say whether a call runs only where something is no tracer: ``if not isinstance(x, jax.core.Tracer)``,
+    or where JAX computes at once."""
+    if bodies.evaluated(event.node, event.scope):
+        return True
     if not any(map(event.scope.module.source.mentions, (b"Tracer", b"is_concrete", b"trace_state_clean"))):
         return False
     path = bodies.paths(event.scope).get(event.node, ())
     tests = [(block.test, arm == "body") for block, arm in path if isinstance(block, ast.If | ast.IfExp)]
     tests += [(guard.test, False) for guard in bodies.behind(event.node, event.scope)]
     return any(_no_tracer(test, holds) for test, holds in tests)
+
+
+def at_once(function: FunctionFacts) -> bool:
+    """Say whether a decorator has JAX compute at once what a function does: ``@jax.ensure_compile_time_eval()``."""
+    return any(
+        isinstance(one, ast.Call) and last_word(one.func) == "ensure_compile_time_eval"
+        for one in getattr(function.node, "decorator_list", ())
+    )
 
 
 def of_own(event: CallEvent, bodies: Bodies) -> bool:

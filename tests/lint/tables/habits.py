@@ -281,8 +281,54 @@ def bin_of(v):
 def flags(v):
     return jax.pure_callback(lambda w: np.isnan(w), jax.ShapeDtypeStruct((3,), jnp.float32), v)  # NNX675
 """,
+            """\
+def host(v):
+    return np.interp(v, np.arange(3.0), np.ones(3))
+@jax.jit
+def looked_up(v):
+    like = jax.ShapeDtypeStruct(v.shape, jnp.float64)
+    return jax.pure_callback(host, like, v)  # NNX675
+print(looked_up(x))
+""",
+            """\
+from jax.experimental import io_callback
+LIKE = {"value": jax.ShapeDtypeStruct((3,), "float32"), "place": jax.ShapeDtypeStruct((3,), dtype=np.int64)}
+def ordered(v):
+    return {"value": np.sort(v), "place": np.argsort(v)}
+print(io_callback(ordered, LIKE, x))  # NNX675
+""",
+            """\
+def spec(shape):
+    return jax.ShapeDtypeStruct(shape, float)
+print(jax.pure_callback(np.sinc, spec(x.shape), x))  # NNX675
+print(jax.pure_callback(np.sinc, np.zeros(3), x))  # NNX675
+""",
         ),
         clean=(
+            """\
+def host(v, dtype):
+    return np.asarray(v, np.float64)
+def run(v, dtype):
+    return jax.pure_callback(lambda w: host(w, dtype), jax.ShapeDtypeStruct(v.shape, dtype), v)
+print(run(x, jnp.float32), run(x, jnp.result_type(float)))
+print(jax.pure_callback(np.sinc, np.zeros(3, np.float32), x))
+""",
+            """\
+def host(v):
+    return np.asarray(v, np.float64)
+like = jax.eval_shape(lambda v: jnp.asarray(v, dtype=float), x)
+print(jax.pure_callback(host, like, x), jax.pure_callback(host, jnp.zeros(3), x))
+print(jax.ShapeDtypeStruct((3,), jnp.float64))
+""",
+            """\
+def host(v):
+    return np.asarray(v)
+wide = jax.config.jax_enable_x64
+dtype = jnp.float64 if wide else jnp.float32
+print(jax.pure_callback(host, jax.ShapeDtypeStruct((3,), dtype), x))
+if wide:
+    print(jax.pure_callback(host, jax.ShapeDtypeStruct((3,), jnp.float64), x))
+""",
             """\
 def host(v):
     return np.quantile(np.asarray(v), 0.9).astype(np.float32)

@@ -765,8 +765,37 @@ out = jax.lax.scan(body, (jnp.zeros(3, jnp.bfloat16), 0), (jnp.ones((4, 3), jnp.
 rate = jnp.float32(0.1)
 out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat16))  # NNX865
 """,
+            """\
+def take(pair):
+    return pair[0] + 1, True
+print(jax.lax.cond(x[0] > 0, take, lambda pair: (pair[0], 0), (x, x)))  # NNX865
+""",
+            "y = jax.lax.cond(x[0] > 0, lambda s: (s[0] + 1, 1), lambda s: s, (x, False))  # NNX865\n",
+            "y = jax.lax.switch(1, [lambda s: (s, 1.0), lambda s: (s * 2, True)], x)  # NNX865\n",
+            "y = jax.lax.cond(x[0] > 0, lambda: {'x': x, 'ok': not x.ndim}, lambda: {'x': x, 'ok': 0})  # NNX865\n",
+            "y = jax.lax.cond(x[0] > 0, lambda s: 0, lambda s: s, x.sum())  # NNX865\n",
         ),
         clean=(
+            """\
+def take(pair):
+    return pair[0] + 1, True
+print(jax.lax.cond(x[0] > 0, take, lambda pair: (pair[0], False), (x, x)))
+print(jax.lax.cond(x[0] > 0, take, lambda pair: pair, (x, False)))
+print(jax.lax.cond(x[0] > 0, lambda s: (s, jnp.any(s > 0)), lambda s: (s, False), x))
+""",
+            """\
+print(jax.lax.cond(x[0] > 0, lambda s: s.astype(bool), lambda s: jnp.zeros(3, bool), x))
+print(jax.lax.cond(x[0] > 0, lambda s: jnp.full((3,), 1, bool), lambda s: s > 0, x))
+print(jax.lax.cond(x[0] > 0, lambda s: s & (x > 1), lambda s: (s > 0).at[0].set(1), x > 0))
+print(jax.lax.cond(x[0] > 0, lambda s: (s > 0).max(), lambda s: bool(1), x))
+print(jax.lax.cond(x[0] > 0, lambda s: (s > 0) * (s > 1), lambda s: jnp.array([1, 0, 1], dtype="bool"), x))
+""",
+            """\
+print(jax.lax.cond(x[0] > 0, lambda s: (s > 0).sum(), lambda s: 0, x))
+print(jax.lax.cond(x[0] > 0, lambda s: jnp.cumsum(s > 0), lambda s: (s > 0) * 1, x))
+print(jax.lax.cond(x[0] > 0, lambda s: jnp.int32(s[0] > 0), lambda s: jnp.prod(s > 0), x))
+print(jax.lax.cond(x[0] > 0, lambda s: jnp.mean(s > 0), lambda s: 1.0, x))
+""",
             """\
 def weighted(carry, row):
     count, mean = carry

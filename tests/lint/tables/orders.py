@@ -525,8 +525,94 @@ def encoded(labels):
     return jax.nn.one_hot(labels, num_classes=10)  # NNX581
 print(encoded(drawn(key)))
 """,
+            """\
+K = 5
+def loss(w, rows, labels):
+    return optax.softmax_cross_entropy_with_integer_labels(rows @ w["k"] + w["b"], labels).mean()  # NNX581
+def load():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(1, K + 1, size=7)
+    return np.ones((7, 3), np.float32), kinds.astype(np.int32)
+def fit(rows, labels):
+    w = {"k": 0.1 * jax.random.normal(key, (3, K)), "b": jnp.zeros(K)}
+    tx = optax.sgd(0.1)
+    state = tx.init(w)
+    for _ in range(2):
+        updates, state = tx.update(jax.grad(loss)(w, rows, labels), state)
+        w = optax.apply_updates(w, updates)
+    return w
+rows, kinds = load()
+print(fit(rows, kinds))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 4, rngs=rngs)
+    def __call__(self, rows):
+        return self.out(rows)
+def loss(net, rows, labels):
+    return optax.losses.softmax_cross_entropy_with_integer_labels(net(rows), labels).mean()  # NNX581
+labels = jax.random.randint(key, (7,), 0, 4) + 1
+print(nnx.value_and_grad(loss)(Net(nnx.Rngs(0)), jnp.ones((7, 3)), labels)[0])
+""",
+            """\
+K = 6
+labels = jnp.arange(1, K + 1)
+shares = jax.nn.log_softmax(jnp.zeros((K, K)))
+print(-jnp.take_along_axis(shares, labels[:, None], axis=-1))  # NNX581
+""",
+            """\
+rng = np.random.default_rng(0)
+labels = rng.choice(np.arange(1, 5), 8)
+places = rng.permutation(8)[:4]
+print(jax.nn.one_hot(labels[places], 4))  # NNX581
+""",
         ),
         clean=(
+            """\
+K = 5
+def loss(w, rows, labels):
+    return optax.softmax_cross_entropy_with_integer_labels(rows @ w["k"] + w["b"], labels - 1).mean()
+rng = np.random.default_rng(0)
+w = {"k": 0.1 * jax.random.normal(key, (3, K)), "b": jnp.zeros(K)}
+print(jax.grad(loss)(w, jnp.ones((7, 3)), jnp.asarray(rng.integers(1, K + 1, size=7))))
+""",
+            """\
+# as many as there are, or one more class
+K = 5
+rng = np.random.default_rng(0)
+print(optax.softmax_cross_entropy_with_integer_labels(jnp.zeros((7, K)), rng.integers(1, K, size=7)))
+print(optax.softmax_cross_entropy_with_integer_labels(jnp.zeros((7, K + 1)), rng.integers(1, K + 1, size=7)))
+print(optax.softmax_cross_entropy_with_integer_labels(jnp.zeros((7, 3)), rng.choice(3, 7)))
+""",
+            """\
+K = 5
+rng = np.random.default_rng(0)
+labels = rng.integers(1, K + 1, size=7)
+labels[labels == K] = 0
+print(optax.softmax_cross_entropy_with_integer_labels(jnp.zeros((7, K)), labels))
+others = rng.integers(1, K + 1, size=7)
+others -= 1
+print(optax.softmax_cross_entropy_with_integer_labels(jnp.zeros((7, K)), others))
+""",
+            """\
+K = 5
+labels = jax.random.randint(key, (7,), 1, K + 1)
+few = np.asarray(labels)
+few = few[few < K]
+print(optax.softmax_cross_entropy_with_integer_labels(jnp.zeros((len(few), K)), few))
+print(optax.softmax_cross_entropy_with_integer_labels(jnp.zeros((7, K)), labels % K))
+print(optax.softmax_cross_entropy_with_integer_labels(jnp.zeros((7, K)), jnp.minimum(labels, K - 1)))
+print(optax.softmax_cross_entropy_with_integer_labels(jnp.zeros((K - 1, K)), jnp.arange(1, K + 1)[:-1]))
+""",
+            """\
+# a matrix that shifts, and the next element with the last one left out
+n = 4
+print(jax.nn.one_hot(jnp.arange(1, n + 1), n), jax.nn.one_hot(jnp.arange(n) + 1, n))
+rows = jnp.arange(8.0).reshape(2, n)
+later = jnp.take_along_axis(rows, jnp.arange(1, n + 1)[None], axis=-1)
+print(jnp.where(jnp.arange(n) < n - 1, later, 0.0))
+""",
             """\
 labels = jnp.array([0, 1, 2, 2])
 print(jax.nn.one_hot(labels, int(labels.max()) + 1))

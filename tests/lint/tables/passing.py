@@ -131,8 +131,70 @@ class Model:
         return jax.grad(self.loss)(w=w, b=b)  # NNX522
 print(Model().slopes(w, b))
 """,
+            """\
+@partial(jax.checkpoint, static_argnums=(1,))
+def block(v, train):
+    return v * 2 if train else v
+def stack(v, train):
+    for _ in range(3):
+        v = block(v, train=train)  # NNX522
+    return v
+print(stack(x, True))
+print(jax.grad(lambda v: block(v, train=False).sum())(x))  # NNX522
+print(partial(block, train=True)(x))  # NNX522
+""",
+            """\
+def scaled(v, n, train=True):
+    return v * n if train else v
+saved = jax.remat(scaled, static_argnums=(1, 2))
+print(saved(x, 2, train=False))  # NNX522
+print(saved(x, 2))  # NNX522
+print(jax.checkpoint(scaled, static_argnums=2)(x, n=x, train=True))  # NNX522
+""",
+            """\
+class Block:
+    @partial(jax.checkpoint, static_argnums=(0, 2))
+    def apply(self, v, train):
+        return v * 2 if train else v
+    def run(self, v):
+        return self.apply(v, train=True)  # NNX522
+print(Block().run(x))
+""",
         ),
         clean=(
+            """\
+def scaled(v, n, train=True):
+    return v * n if train else v
+saved = jax.remat(scaled, static_argnums=(1, 2))
+print(saved(x, 2, True), partial(saved, x)(2, True), jax.checkpoint(scaled, static_argnums=())(x, n=2))
+print(jax.checkpoint(partial(scaled, train=True), static_argnums=(1,))(x, 2), jax.checkpoint(scaled)(x, n=x))
+print(jax.jit(scaled, static_argnums=(2,))(x, 2), jax.checkpoint(scaled, static_argnums=(2,))(x, 2, False))
+print(nnx.remat(scaled, static_argnums=(2,))(x, n=2, train=True))
+""",
+            """\
+def scaled(v, n, train=True):
+    return v * n if train else v
+saved = jax.remat(scaled, static_argnums=(1, 2))
+def given(*rest):
+    return saved(*rest)
+print(given(x, 2, True))
+""",
+            """\
+class Block:
+    @partial(jax.checkpoint, static_argnums=(0, 2))
+    def apply(self, v, train):
+        return v * 2 if train else v
+    @partial(jax.checkpoint, static_argnums=(0,))
+    def both(self, v, w):
+        return v * w
+print(Block().apply(x, True), Block().both(x, w=2), Block.apply(Block(), x, True))
+def chosen(v, remat):
+    step = Block().both
+    if remat:
+        step = jax.checkpoint(lambda a, b: a * b, static_argnums=(1,))
+    return step(v, 2)
+print(chosen(x, True), chosen(x, False))
+""",
             _PLACES
             + """\
 print(jax.jit(product, in_shardings=(whole, rows))(w, b), jax.jit(product, out_shardings=whole)(w=w, b=b))

@@ -224,6 +224,21 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def made(key, sizes):
+    keys = jax.random.split(key, len(sizes))
+    weights = [jax.random.normal(k, (n, 3)) for k, n in zip(keys, sizes)]
+    kernels = [jax.random.normal(k, (3,)) for k in keys]
+    scales = {"scale": [0.1 * jax.random.uniform(one, (3,)) for one in keys]}  # NNX830
+    return weights, kernels, scales
+print(made(key, [2, 3]))
+""",
+            """\
+keys = jax.random.split(key, 4)
+ws = [jax.random.normal(k) for k in keys]
+bs = [jax.random.normal(k) for k in keys]  # NNX830
+print(ws, bs)
+""",
+            """\
 def new_network(rng, width):
     return jax.random.normal(rng, (width,))
 def main(seed):
@@ -795,6 +810,29 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def made(key, flag):
+    keys = jax.random.split(key, 4)
+    if flag:
+        ws = [jax.random.normal(k, (3,)) for k in keys]
+    else:
+        ws = [jax.random.uniform(k, (2,)) for k in keys]
+    keys = jax.random.split(jax.random.fold_in(key, 1), 4)
+    bs = [jax.random.normal(k, (2,)) for k in keys]
+    cs = [jax.random.normal(jax.random.fold_in(k, 1), (2,)) for k in keys]
+    return ws, bs, cs
+print(made(key, True))
+""",
+            """\
+def noise(key):
+    keys = jax.random.split(key, 4)
+    same = [jax.random.normal(k, (3,)) for k in keys]
+    same_again = [jax.random.normal(k, (3,)) for k in keys]
+    orders = [jax.random.permutation(k, x) for k in keys]
+    labels = [jax.random.permutation(k, 2 * x) for k in keys]
+    return same, same_again, orders, labels
+print(noise(key))
+""",
             """\
 import pickle
 def load_params(text, like):
@@ -2801,6 +2839,67 @@ print(noisy({"a": x, "b": x}, key))
     "NNX970": Cases(
         bad=(
             """\
+def dropout(k, v, rate=0.5):
+    keep = jax.random.bernoulli(k, 1 - rate, v.shape)
+    return jnp.where(keep, v / (1 - rate), 0)
+def loss_fn(w, v, k):
+    return jnp.mean(dropout(k, v * w) ** 2)
+tx = optax.adam(0.1)
+def train(w, data, key):
+    def body(carry, v):
+        w, state = carry
+        loss, grads = jax.value_and_grad(loss_fn)(w, v, key)  # NNX970
+        updates, state = tx.update(grads, state)
+        return (optax.apply_updates(w, updates), state), loss
+    return jax.lax.scan(body, (w, tx.init(w)), data)
+print(train(jnp.ones(3), jnp.ones((4, 2, 3)), key))
+""",
+            """\
+def loss_fn(w, v, k):
+    keep = jax.random.bernoulli(k, 0.5, v.shape)
+    dropped = jnp.where(keep, 2 * v, 0)
+    return jnp.mean((dropped * w) ** 2)
+def train(w, v, dropout_key):
+    def body(i, carry):
+        w, key = carry
+        grads = jax.grad(loss_fn)(w, v, key)  # NNX970
+        return jax.tree.map(lambda p, g: p - 0.1 * g, w, grads), key
+    return jax.lax.fori_loop(0, 3, body, (w, dropout_key))
+print(train(jnp.ones(3), jnp.ones((2, 3)), key))
+""",
+            """\
+def dropout(k, v, rate=0.5):
+    keep = jax.random.bernoulli(k, 1 - rate, v.shape)
+    return jnp.where(keep, v / (1 - rate), 0)
+def train(w, data, key):
+    def body(w, v):
+        def loss(w):
+            return jnp.mean(dropout(key, v * w) ** 2)  # NNX970
+        return jax.tree.map(lambda p, g: p - 0.1 * g, w, jax.grad(loss)(w)), None
+    return jax.lax.scan(body, w, data)
+print(train(jnp.ones(3), jnp.ones((4, 2, 3)), key))
+""",
+            """\
+def dropout(k, v, rate=0.5):
+    keep = jax.random.bernoulli(k, 1 - rate, v.shape)
+    return jnp.where(keep, v / (1 - rate), 0)
+def loss_fn(w, v, k):
+    one, two = jax.random.split(k)
+    return jnp.mean(dropout(two, dropout(one, v) * w) ** 2)
+tx = optax.adam(0.1)
+def step(w, state, v, k):
+    grads = jax.grad(loss_fn)(w, v, k)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(w, updates), state
+@jax.jit
+def train(w, data, key):
+    def body(carry, v):
+        w, state = carry
+        return step(w, state, v, key), None  # NNX970
+    return jax.lax.scan(body, (w, tx.init(w)), data)
+print(train(jnp.ones(3), jnp.ones((4, 2, 3)), key))
+""",
+            """\
 def step(w, batch, noise_key):
     return w - 0.1 * (batch + jax.random.normal(noise_key, w.shape))
 def train(w):
@@ -2949,6 +3048,104 @@ for step in range(3):
             "    return params\n",
         ),
         clean=(
+            """\
+def dropout(k, v, rate=0.5):
+    keep = jax.random.bernoulli(k, 1 - rate, v.shape)
+    return jnp.where(keep, v / (1 - rate), 0)
+def loss_fn(w, v, k):
+    return jnp.mean(dropout(k, v * w) ** 2)
+def train(w, data, key):
+    def body(w, given):
+        v, k = given
+        return w - 0.1 * jax.grad(loss_fn)(w, v, k), None
+    return jax.lax.scan(body, w, (data, jax.random.split(key, len(data))))
+print(train(jnp.ones(3), jnp.ones((4, 2, 3)), key))
+""",
+            """\
+def dropout(k, v, rate=0.5):
+    keep = jax.random.bernoulli(k, 1 - rate, v.shape)
+    return jnp.where(keep, v / (1 - rate), 0)
+def loss_fn(w, v, k):
+    return jnp.mean(dropout(k, v * w) ** 2)
+tx = optax.adam(0.1)
+def train(w, v, key):
+    def body(i, carry):
+        w, state = carry
+        grads = jax.grad(loss_fn)(w, v, jax.random.fold_in(key, i))
+        updates, state = tx.update(grads, state)
+        return optax.apply_updates(w, updates), state
+    return jax.lax.fori_loop(0, 3, body, (w, tx.init(w)))
+print(train(jnp.ones(3), jnp.ones((2, 3)), key))
+""",
+            """\
+def dropout(k, v, rate=0.5):
+    keep = jax.random.bernoulli(k, 1 - rate, v.shape)
+    return jnp.where(keep, v / (1 - rate), 0)
+tx = optax.adam(0.1)
+def train(w, data, key):
+    def body(carry, v):
+        w, state, key = carry
+        key, sub = jax.random.split(key)
+        def loss(w):
+            return jnp.mean(dropout(sub, v * w) ** 2)
+        updates, state = tx.update(jax.grad(loss)(w), state)
+        return (optax.apply_updates(w, updates), state, key), None
+    return jax.lax.scan(body, (w, tx.init(w), key), data)
+print(train(jnp.ones(3), jnp.ones((4, 2, 3)), key))
+""",
+            """\
+def loss_fn(w, v, ticket_key):
+    keep = jax.random.bernoulli(ticket_key, 0.5, w.shape)
+    return jnp.mean((v * w * keep) ** 2)
+tx = optax.adam(0.1)
+def train(w, data, key):
+    def body(carry, v):
+        w, state = carry
+        updates, state = tx.update(jax.grad(loss_fn)(w, v, key), state)
+        return (optax.apply_updates(w, updates), state), None
+    return jax.lax.scan(body, (w, tx.init(w)), data)
+print(train(jnp.ones(3), jnp.ones((4, 2, 3)), key))
+""",
+            """\
+def dropout(k, v, rate=0.5):
+    keep = jax.random.bernoulli(k, 1 - rate, v.shape)
+    return jnp.where(keep, v / (1 - rate), 0)
+def loss_fn(w, v, k):
+    return jnp.mean(dropout(k, v * w) ** 2)
+def attack(w, v, key):
+    def body(v, _):
+        return jax.tree.map(lambda a, g: a - 0.1 * g, v, jax.grad(loss_fn, 1)(w, v, key)), None
+    return jax.lax.scan(body, v, None, length=3)
+print(attack(jnp.ones(3), jnp.ones((2, 3)), key))
+""",
+            """\
+def dropout(k, v, rate=0.5):
+    keep = jax.random.bernoulli(k, 1 - rate, v.shape)
+    return jnp.where(keep, v / (1 - rate), 0)
+def loss_fn(w, v, k, train=False):
+    h = dropout(k, v * w) if train else v * w
+    return jnp.mean(h ** 2)
+tx = optax.adam(0.1)
+def fit(w, data, key):
+    def body(carry, v):
+        w, state = carry
+        updates, state = tx.update(jax.grad(loss_fn)(w, v, key), state)
+        return (optax.apply_updates(w, updates), state), None
+    return jax.lax.scan(body, (w, tx.init(w)), data)
+print(fit(jnp.ones(3), jnp.ones((4, 2, 3)), key))
+""",
+            """\
+def dropout(k, v, rate=0.5):
+    keep = jax.random.bernoulli(k, 1 - rate, v.shape)
+    return jnp.where(keep, v / (1 - rate), 0)
+def loss_fn(w, v, k):
+    return jnp.mean(dropout(k, v * w) ** 2)
+def mean_gradient(w, data, key):
+    def body(total, v):
+        return total + jax.grad(loss_fn)(w, v, key), None
+    return jax.lax.scan(body, jnp.zeros(3), data)
+print(mean_gradient(jnp.ones(3), jnp.ones((4, 2, 3)), key))
+""",
             """\
 def step(w, batch, noise_key):
     return w - 0.1 * (batch + jax.random.normal(noise_key, w.shape))

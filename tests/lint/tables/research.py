@@ -730,6 +730,75 @@ def loss_fn(w, v):
     return jnp.mean((v * w) ** 2)
 @jax.jit
 def step(w, state, v):
+    value, grads = jax.value_and_grad(loss_fn)(w, v)
+    updates, state = tx.update(grads, state, w)
+    return optax.apply_updates(w, updates), state, value
+def fit(w, rows, num_epochs):
+    for _ in range(num_epochs):
+        opt_state = tx.init(w)  # NNX838
+        for row in rows:
+            w, opt_state, value = step(w, opt_state, row)
+        print(value)
+    return w
+fit(jnp.ones(3), [x, x], 2)
+""",
+            """\
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+def fit(w, rows):
+    for epoch in range(2):
+        tx = optax.chain(optax.clip(1.0), optax.adam(0.1))
+        state = tx.init(w)  # NNX838
+        for row in rows:
+            updates, state = tx.update(jax.grad(loss_fn)(w, row), state, w)
+            w = optax.apply_updates(w, updates)
+    return w
+fit(jnp.ones(3), [x])
+""",
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    value, grads = jax.value_and_grad(loss_fn)(w, v)
+    updates, state = tx.update(grads, state, w)
+    return optax.apply_updates(w, updates), state, value
+def fit(w, rows):
+    def body(carry, row):
+        w, state, value = step(*carry, row)
+        return (w, state), value
+    for epoch in range(3):
+        opt_state = tx.init(w)  # NNX838
+        (w, opt_state), values = jax.lax.scan(body, (w, opt_state), rows)
+        print(epoch, values.mean())
+    return w
+fit(jnp.ones(3), jnp.ones((4, 2, 3)))
+""",
+            """\
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+class Trainer:
+    def __init__(self, rate):
+        self.tx = optax.adam(rate)
+        self.step = jax.jit(self._step)
+    def _step(self, w, state, v):
+        updates, state = self.tx.update(jax.grad(loss_fn)(w, v), state, w)
+        return optax.apply_updates(w, updates), state
+    def fit(self, w, rows, epochs):
+        for epoch in range(epochs):
+            state = self.tx.init(w)  # NNX838
+            for row in rows:
+                w, state = self.step(w, state, row)
+        return w
+Trainer(0.1).fit(jnp.ones(3), [x, x], 2)
+""",
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
     updates, state = tx.update(jax.grad(loss_fn)(w, v), state, w)
     return optax.apply_updates(w, updates), state
 def train_epoch(w, rows):
@@ -848,6 +917,118 @@ chunks(jnp.zeros(2))
 """,
         ),
         clean=(
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    value, grads = jax.value_and_grad(loss_fn)(w, v)
+    updates, state = tx.update(grads, state, w)
+    return optax.apply_updates(w, updates), state, value
+def fit(w, rows):
+    for stage in range(2):
+        state = tx.init(w)
+        for row in rows:
+            w, state, value = step(w, state, row)
+    return w
+fit(jnp.ones(3), [x])
+""",
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    value, grads = jax.value_and_grad(loss_fn)(w, v)
+    updates, state = tx.update(grads, state, w)
+    return optax.apply_updates(w, updates), state, value
+def fit(w, rows):
+    for fold in range(2):
+        state = tx.init(w)
+        for row in rows:
+            w, state, value = step(w, state, row)
+    return w
+fit(jnp.ones(3), [x])
+""",
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    value, grads = jax.value_and_grad(loss_fn)(w, v)
+    updates, state = tx.update(grads, state, w)
+    return optax.apply_updates(w, updates), state, value
+def fit(rows):
+    for epoch in range(2):
+        w = jnp.ones(3)
+        state = tx.init(w)
+        for row in rows:
+            w, state, value = step(w, state, row)
+    return w
+fit([x])
+""",
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    value, grads = jax.value_and_grad(loss_fn)(w, v)
+    updates, state = tx.update(grads, state, w)
+    return optax.apply_updates(w, updates), state, value
+def fit(w, rows):
+    for epoch in range(2):
+        if epoch % 5 == 0:
+            state = tx.init(w)
+        for row in rows:
+            w, state, value = step(w, state, row)
+    for epoch in range(2):  # a warm restart in each
+        # restart: the moments begin again
+        state = tx.init(w)
+        for row in rows:
+            w, state, value = step(w, state, row)
+    return w
+fit(jnp.ones(3), [x])
+""",
+            """\
+tx = optax.adam(1e-2)
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+@jax.jit
+def step(w, state, v):
+    value, grads = jax.value_and_grad(loss_fn)(w, v)
+    updates, state = tx.update(grads, state, w)
+    return optax.apply_updates(w, updates), state, value
+def fit(w, rows):
+    for epoch in range(2):
+        state = tx.init(w)
+        fast = w
+        for row in rows:
+            fast, state, value = step(fast, state, row)
+        w = w + 0.1 * (fast - w)
+    for epoch in range(2):
+        state = tx.init(w)
+        for row in rows:
+            w, state, value = step(w, state, row)
+        w = jax.random.normal(jax.random.key(epoch), (3,))
+    return w
+fit(jnp.ones(3), [x])
+""",
+            """\
+def loss_fn(w, v):
+    return jnp.mean((v * w) ** 2)
+def fit(w, rows):
+    for epoch in range(2):
+        tx = optax.adam(0.1 / (epoch + 1))
+        state = tx.init(w)
+        for row in rows:
+            updates, state = tx.update(jax.grad(loss_fn)(w, row), state, w)
+            w = optax.apply_updates(w, updates)
+    return w
+fit(jnp.ones(3), [x])
+""",
             """\
 tx = optax.adam(1e-2)
 def loss_fn(w, v):

@@ -1044,6 +1044,24 @@ print(time.time() - begin)  # NNX907
         ),
         clean=(
             """\
+@jax.jit
+def policy(v):
+    return v * 0.5
+class World:
+    def __init__(self):
+        self.left = 3
+    def step(self, action):
+        self.left -= 1
+        return np.asarray(action) * 1.0, self.left == 0
+def played(world, seen):
+    begun, done = time.time(), False
+    while not done:
+        action = policy(seen)
+        seen, done = world.step(action)
+    return time.time() - begun
+print(played(World(), x) > 0)
+""",
+            """\
 def check_asynchronous():
     step = jax.jit(lambda v: v * 2.0)
     step(x).block_until_ready()

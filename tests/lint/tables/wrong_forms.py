@@ -71,6 +71,130 @@ CASES = {
         ),
     ),
     "NNX551": _cases(
+        (
+            (
+                """\
+def potential_energy(x):
+    stretched = 0.5 * (x - 1.0) ** 2
+    return stretched.sum()
+force_fn = jax.jit(jax.grad(potential_energy))
+def verlet(state, dt):
+    x, v, old = state
+    half = v + 0.5 * dt * old
+    x = x + dt * half
+    new = force_fn(x)
+    v = half + 0.5 * dt * new  # NNX551
+    return x, v, new
+print(verlet((x, x, x), 0.1))
+""",
+                """\
+def potential_energy(x):
+    stretched = 0.5 * (x - 1.0) ** 2
+    return stretched.sum()
+def kick(x, v, dt, mass):
+    acc = jax.grad(potential_energy)(x) / mass
+    v += dt * acc  # NNX551
+    return x + dt * v, v
+print(kick(x, x, 0.1, 2.0))
+""",
+                """\
+def potential_energy(x):
+    stretched = 0.5 * (x - 1.0) ** 2
+    return stretched.sum()
+def hamiltonian(q, p):
+    return 0.5 * jnp.sum(p**2) + potential_energy(q)
+def leap(q, p, eps):
+    energy, slope = jax.value_and_grad(potential_energy)(q)
+    p = p + eps * (slope - 0.1 * p)  # NNX551
+    p = p + eps * jax.grad(hamiltonian, 0)(q, p)  # NNX551
+    return q + eps * jax.grad(hamiltonian, 1)(q, p), p
+print(leap(x, x, 0.1))
+""",
+                """\
+class Sim:
+    def __init__(self, dt):
+        self.dt = dt
+        self.force = jax.grad(self.energy)
+    def energy(self, x):
+        return 0.5 * jnp.sum(x**2)
+    def step(self, x, vel):
+        vel = vel + self.dt * self.force(x)  # NNX551
+        return x + self.dt * vel, vel
+print(Sim(0.1).step(x, x))
+""",
+            ),
+            (
+                """\
+def potential_energy(x):
+    stretched = 0.5 * (x - 1.0) ** 2
+    return stretched.sum()
+def force_fn(x):
+    return -jax.grad(potential_energy)(x)
+def kick(x, v, dt):
+    v = v + 0.5 * dt * force_fn(x)
+    v = v - 0.5 * dt * jax.grad(potential_energy)(x)
+    v = v + (-dt) * jax.grad(potential_energy)(x)
+    v = v + dt * jax.grad(lambda y: -potential_energy(y))(x)
+    return x + dt * v, v
+print(kick(x, x, 0.1))
+""",
+                """\
+def log_density(q):
+    return -0.5 * jnp.sum(q**2)
+def neg_energy(q):
+    return -jnp.sum(q**4)
+def potential(q):
+    return log_density(q)
+def energy(q):
+    turned = -0.5 * q**2
+    return jnp.sum(turned)
+def leap(q, p, eps):
+    for one in (0.5, 1.0):
+        p = p + eps * jax.grad(log_density)(q)
+        p = p + eps * jax.grad(neg_energy)(q)
+        p = p + eps * jax.grad(potential)(q)
+        p = p + eps * jax.grad(energy)(q)
+        q = q + eps * p
+    return q, p
+print(leap(x, x, 0.1))
+""",
+                """\
+def potential(r, mu=3.986):
+    return mu / jnp.linalg.norm(r)
+def potential_energy(r, mu=3.986):
+    return mu / jnp.sqrt(jnp.sum(r**2))
+def orbit(r, v, dt):
+    v = v + dt * jax.grad(potential)(r)
+    v = v + dt * jax.grad(potential_energy)(r)
+    return r + dt * v, v
+print(orbit(x, x, 0.1))
+""",
+                """\
+def potential_energy(x):
+    stretched = 0.5 * (x - 1.0) ** 2
+    return stretched.sum()
+def slide(x, v, step_size):
+    for _ in range(3):
+        v = v + step_size * jax.grad(potential_energy)(x)
+        x = x - v
+    return x
+def back(x, v):
+    dt = -0.1
+    return v + dt * jax.grad(potential_energy)(x)
+print(slide(x, x, 0.1), back(x, x))
+""",
+                """\
+def kinetic_energy(p):
+    return 0.5 * jnp.sum(p**2)
+def energy(v):
+    return 0.5 * jnp.sum(v**2)
+def drift(q, p, v, dt):
+    q = q + dt * jax.grad(kinetic_energy)(p)
+    return q, v + dt * jax.grad(energy)(v)
+print(drift(x, x, x, 0.1))
+""",
+            ),
+        ),
         _of(
             "moved(x, v, acceleration, dt)",
             "NNX551",

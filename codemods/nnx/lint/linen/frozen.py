@@ -23,6 +23,7 @@ def _check(context: Context) -> Iterator[Finding]:
             init is not None
             and init.node in cls.node.body
             and _is_layer(context, cls)
+            and not _refuses(init.node)
             and not any(_names_post_init(node) for node in ast.walk(init.node))
         ):
             yield finding(
@@ -61,6 +62,21 @@ def _is_layer(context: Context, cls: ClassFacts) -> bool:
         for parent in context.flow.classes.mro(cls)[0]
         for name, method in parent.methods.items()
     )
+
+
+def _refuses(init: ast.AST) -> bool:
+    """Say whether a constructor only raises an error: of a class that is there to be inherited from, whose heirs get
+    constructors as dataclasses."""
+    body = [
+        one
+        for one in getattr(init, "body", ())
+        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)) and not isinstance(one, ast.Pass)
+    ]
+    error = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
+    return last_word(error.func if isinstance(error, ast.Call) else error) in _REFUSALS if error is not None else False
+
+
+_REFUSALS = frozenset({"NotImplementedError", "TypeError", "RuntimeError"})
 
 
 def _names_post_init(node: ast.AST) -> bool:
