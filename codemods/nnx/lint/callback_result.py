@@ -79,12 +79,12 @@ def wide_declared(context: Context) -> frozenset[ast.AST]:
     Args:
         context: the analysis.
     """
-    return frozenset(struct.node for _, struct, _ in _narrowed(context))
+    return frozenset(struct.node for _, struct, _ in _narrowed(context, everywhere=True))
 
 
-def _narrowed(context: Context) -> Iterator[tuple[CallEvent, Call, str]]:
+def _narrowed(context: Context, *, everywhere: bool = False) -> Iterator[tuple[CallEvent, Call, str]]:
     """Yield the calls that declare a result of 64 bits in 32-bit mode, with what declares it, and its type."""
-    for event, name in foreign(context, "pure_callback", "io_callback"):
+    for event, name in foreign(context, "pure_callback", "io_callback", everywhere=everywhere):
         if name not in _CALLBACKS or event.value.starred or in_test(event.scope):
             continue
         if context.bodies.guarded(event.node, event.scope) or not context.shared(stays_narrow):

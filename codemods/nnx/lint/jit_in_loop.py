@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test, position, written
 from codemods.nnx.lint.rounds import cached, few, latched, looped
 from codemods.nnx.lint.syntax import argument, assignments, innermost_loop, inside, names_in
@@ -375,7 +376,8 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
     """Say whether the compiled code cannot be found again: nnx.jit always makes a new one."""
     if name.startswith("flax."):
         return True
-    inner = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+    found = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+    inner = found.value
     if isinstance(inner, Function):
         around = enclosing_function(inner.facts.scope.parent)  # a function that is defined anew in every call
         if isinstance(event.node.args[0], ast.Lambda):
@@ -386,7 +388,18 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
         return bool(callees) and all(one.receiver is not None and one.function.binding in _BOUND for one in callees)
     made = written(context, event.node.args[0], event.scope)
     loop = innermost_loop(event)
-    return isinstance(inner, Call) and isinstance(made, ast.Call) and (loop is None or inside(made, loop))
+    if not isinstance(inner, Call) or not isinstance(made, ast.Call) or not (loop is None or inside(made, loop)):
+        return False
+    # what a function of the project gives may be kept by it, also by lru_cache
+    direct = event.scope.module.values.get(made)
+    callee = context.flow.here(direct.callee, event.scope) if isinstance(direct, Call) else None
+    called = context.flow.calls.callables(callee) if callee is not None else ()
+    kept = any(one.function.decorators for one in called)
+    return not kept and (not called or last(context.flow.calls.callee_name(found)) in _MAKERS)
+
+
+_MAKERS = frozenset({"partial", "vmap", "pmap", "jit", "grad", "value_and_grad", "jacfwd", "jacrev", "hessian",
+                     "checkpoint", "remat", "shard_map"})  # fmt: skip
 
 
 def _handed_on(context: Context, event: CallEvent, loop: ast.For | ast.While) -> bool:

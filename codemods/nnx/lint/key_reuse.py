@@ -32,7 +32,7 @@ from codemods.nnx.lint.key_purpose import (
 )
 from codemods.nnx.lint.key_rounds import ORDERED, ORDERS, drawn_into, handed_on, in_each_round, parts_of_rounds, repeats
 from codemods.nnx.lint.keys import SAME, Use, uses, varies
-from codemods.nnx.lint.listed_keys import gone_through_twice
+from codemods.nnx.lint.listed_keys import drawn_by_inner, gone_through_twice
 from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts, in_smoke_test, shown_with_key
 from codemods.nnx.lint.lost_draws import lost_in_try
 from codemods.nnx.lint.meant import documented_same, same_said
@@ -142,7 +142,8 @@ def reuses(context: Context) -> list[Reuse]:
 
 
 def _listed_twice(context: Context) -> Iterator[Reuse]:
-    """Yield the second draws with the keys of a list, by a comprehension that goes through it once more."""
+    """Yield the second draws with the keys of a list, by a comprehension that goes through it once more, or with the
+    key of the function around an inner one that is called once more."""
     for earlier, use in gone_through_twice(context):
         scope = use.event.scope
         if scope.module not in context.asked or in_test(scope) or only_initializes(scope) or _timed(context, scope):
@@ -153,6 +154,13 @@ def _listed_twice(context: Context) -> Iterator[Reuse]:
             line = earlier.event.node.lineno
             message = f"each key of the list was used up in line {line}: the results depend on each other"
             yield Reuse(scope, use.event.node, message, "split the key into as many as both need")
+    for use, before, event in drawn_by_inner(context):
+        scope, name = event.scope, use.event.scope.function.name if use.event.scope.function is not None else ""
+        if scope.module not in context.asked or in_test(scope) or _timed(context, scope) or idle(context, use):
+            continue
+        if not _said(context, use, []):
+            message = f"`{name}` draws with `{_text(use)}` as in line {before.node.lineno}: the results are related"
+            yield Reuse(scope, event.node, message, "give the function a key of its own for each call")
 
 
 def _resets_of_any(context: Context, told: set[ast.AST]) -> Iterator[Reuse]:

@@ -11,11 +11,11 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.settings import Given, named_way, settings
-from codemods.nnx.lint.syntax import is_none, keyword, several
+from codemods.nnx.lint.syntax import constant, is_none, keyword, several
 from codemods.nnx.lint.traced import function_of, has_rule
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Star, Value
+from codemods.nnx.values import Attr, Call, Free, Item, Param, Star, Value
 
 _DEPTH = 4  # how many calls deep a gradient is followed
 # what of NNX has parameters for certain

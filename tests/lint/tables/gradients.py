@@ -944,6 +944,15 @@ slopes = jax.vmap(jax.grad(lambda v: v**3))(jnp.arange(5))  # NNX851
         ),
         clean=(
             """\
+from contextlib import suppress
+with suppress(TypeError):
+    jax.grad(lambda v: v * v)(jnp.array(3))
+try:
+    jax.grad(lambda v: v * v)(3)
+except TypeError as error:
+    print(error)
+""",
+            """\
 def slope_at(start):
     return jax.grad(lambda p: (p**2).sum())(jnp.array(start, dtype=jnp.float32))
 print(slope_at([1, 2]), slope_at(np.array([1, 2])))
@@ -1657,6 +1666,27 @@ keep = {path: leaf for path, leaf in flat if not isinstance(leaf, nnx.RngState)}
     "NNX872": Cases(
         bad=(
             """\
+def settled(v):
+    return jax.lax.while_loop(lambda c: jnp.sum(c) < 10.0, lambda c: c * 2.0, v)  # NNX872
+def solve(v, method):
+    if method == "fixed":
+        return v * 2.0
+    return settled(v)
+print(jax.grad(lambda v: solve(v, "fixed").sum())(x))
+print(jax.grad(lambda v: solve(v, "free").sum())(x))
+""",
+            """\
+def settled(v):
+    return jax.lax.while_loop(lambda c: jnp.sum(c) < 10.0, lambda c: c * 2.0, v)  # NNX872
+class Net:
+    def advance(self, v, solver=None):
+        if solver == "bdf":
+            return settled(v)
+        return v * 2.0
+net = Net()
+print(jax.grad(lambda v: net.advance(v, solver="bdf").sum())(x))
+""",
+            """\
 def solve(b, scale=None):
     if scale is None:
         return b
@@ -1716,6 +1746,40 @@ slope = jax.value_and_grad(root)
             "slope = jax.grad(lambda v: jax.lax.while_loop(lambda c: c < 3, lambda c: c + v, 0.0))  # NNX872\n",
         ),
         clean=(
+            """\
+def settled(v):
+    return jax.lax.while_loop(lambda c: jnp.sum(c) < 10.0, lambda c: c * 2.0, v)
+class Net:
+    def advance(self, v, solver=None):
+        if solver == "bdf":
+            return settled(v)
+        return v * 2.0 if solver is None else solver(v)
+net = Net()
+print(net.advance(x, solver="bdf"), jax.jit(lambda v: net.advance(v, solver="bdf"))(x))
+print(jax.grad(lambda v: net.advance(v).sum())(x), jax.grad(lambda v: net.advance(v, jnp.sin).sum())(x))
+""",
+            """\
+def settled(v):
+    return jax.lax.while_loop(lambda c: jnp.sum(c) < 10.0, lambda c: c * 2.0, v)
+def solve(v, method="fixed"):
+    if method in ("newton", "free"):
+        v = settled(v)
+    return v * 2.0
+def run(v, method):
+    return solve(v, method=method).sum()
+print(run(x, "newton"))
+print(jax.grad(lambda v: run(v, "fixed"))(x))
+""",
+            """\
+def settled(v):
+    return jax.lax.while_loop(lambda c: jnp.sum(c) < 10.0, lambda c: c * 2.0, v)
+def solve(v, method):
+    if method == "fixed":
+        return v * 2.0
+    return settled(v)
+print(solve(x, "free"))
+print(jax.grad(lambda v: solve(v, "fixed").sum())(x))
+""",
             """\
 @jax.custom_vjp
 def integrated(y, times):

@@ -534,6 +534,24 @@ class Net(nn.Module):
         ),
         clean=(
             """\
+from abc import ABCMeta
+from flax import linen as nn
+class Explainer(nn.Module, metaclass=ABCMeta):
+    "What all explainers have."
+    def __init__(self):
+        "Not for use as it is."
+        raise NotImplementedError("inherit from it")
+    @nn.compact
+    def __call__(self, v):
+        raise NotImplementedError
+class Scaled(Explainer):
+    width: int = 2
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(self.width)(v)
+print(Scaled(3).init_with_output(jax.random.key(0), jnp.ones((1, 2)))[0].shape)
+""",
+            """\
 from flax import linen as nn
 class Dense(nn.Module):
     @nn.compact
@@ -1615,8 +1633,78 @@ class Net(nn.Module):
     def __call__(self, v):
         return nn.remat(Block, static_argnums=[1])()(v, False)  # NNX645
 """,
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    width: int = 4
+    @nn.compact
+    def __call__(self, v, train=True, scale=1.0):
+        return nn.Dropout(0.1)(nn.Dense(self.width)(v), deterministic=not train) * scale
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        Saved = nn.checkpoint(Block, static_argnums=2)
+        for i in range(2):
+            v = Saved(4, name=f"block{i}")(v, train=train)  # NNX645
+        return nn.remat(Block, static_argnums=(2,))()(v, train=train)  # NNX645
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    width: int = 4
+    @nn.compact
+    def __call__(self, v, train=True, scale=1.0):
+        return nn.Dropout(0.1)(nn.Dense(self.width)(v), deterministic=not train) * scale
+class Net(nn.Module):
+    def setup(self):
+        self.block = nn.remat(Block, static_argnums=(2,))(4)
+    def __call__(self, v, train):
+        return self.block(v, train=train)  # NNX645
+""",
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    width: int = 4
+    @nn.compact
+    def __call__(self, v, train=True, scale=1.0):
+        return nn.Dropout(0.1)(nn.Dense(self.width)(v), deterministic=not train) * scale
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        v = nn.remat(Block, static_argnums=(2,))()(v, train, scale=2.0)
+        return Block(width=4)(v, train=train)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)), False)
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    width: int = 4
+    @nn.compact
+    def __call__(self, v, train=True, scale=1.0):
+        return nn.Dropout(0.1)(nn.Dense(self.width)(v), deterministic=not train) * scale
+class Net(nn.Module):
+    remat: bool = False
+    @nn.compact
+    def __call__(self, v, train):
+        cls = nn.remat(Block, static_argnums=(2,)) if self.remat else Block
+        return cls()(v, train=train)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)), False)
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    width: int = 4
+    @nn.compact
+    def __call__(self, v, train=True, scale=1.0):
+        return nn.Dropout(0.1)(nn.Dense(self.width)(v), deterministic=not train) * scale
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, count):
+        return nn.remat(Block, static_argnums=(2,))()(v, False, scale=count)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)), 2.0)
+""",
             """\
 from flax import linen as nn
 class Block(nn.Module):

@@ -2022,6 +2022,45 @@ y = jax.jit(solve)(x)
     "NNX807": Cases(
         bad=(
             """\
+def path(step, start):
+    @jax.jit
+    def half(v):
+        return v + 0.5 * step(v)
+    return jax.lax.scan(lambda v, i: (half(v), v), start, jnp.arange(3))[0]
+def train(rate):
+    @jax.jit
+    def step(v):
+        return rate * v  # NNX807
+    for i in range(4):
+        print(path(step, 1.0))
+        rate = rate * 0.5
+train(1.0)
+def again(rate):
+    for i in range(4):
+        if i == 0:
+            @jax.jit
+            def step(v):
+                return rate * v  # NNX807
+        print(path(step, 1.0))
+        rate = rate * 0.5
+again(1.0)
+""",
+            """\
+class Agent:
+    def __init__(self):
+        self.alpha = 0.5
+    def update(self):
+        @jax.jit
+        def loss(w):
+            return self.alpha * w  # NNX807
+        before = loss(1.0)
+        self.cool()
+        return before - loss(1.0)
+    def cool(self):
+        self.alpha = self.alpha * 0.5
+print(Agent().update())
+""",
+            """\
 w = jnp.zeros(3)
 @jax.jit
 def predict(v):
@@ -2376,6 +2415,51 @@ print(mean(rows))
 """,
         ),
         clean=(
+            """\
+def slopes(params, loss, rows):
+    @jax.jit
+    def mean(params, rows):
+        return jnp.mean(jax.vmap(loss, (None, 0))(params, rows))
+    return jax.value_and_grad(mean)(params, rows)
+class Agent:
+    def __init__(self):
+        self.w, self.alpha = 1.0, 0.5
+    def update(self):
+        @jax.jit
+        def loss(w, row):
+            return self.alpha * w * row
+        @jax.jit
+        def other(alpha, row):
+            return alpha * self.w * row
+        value, grad = slopes(self.w, loss, jnp.ones(3))
+        _, slope = slopes(self.alpha, other, jnp.ones(3))
+        self.w = self.w - 0.1 * grad
+        self.alpha = self.alpha - 0.1 * slope
+        return value
+    def update_other(self, rate):
+        self.w = self.w - rate * 0.1
+        self.alpha = self.alpha - rate * 0.1
+agent = Agent()
+agent.update()
+agent.update_other(0.5)
+print(agent.update())
+""",
+            """\
+def path(step, start):
+    @jax.jit
+    def half(v):
+        return v + 0.5 * step(v)
+    return jax.lax.scan(lambda v, i: (half(v), v), start, jnp.arange(3))[0]
+def train(rate):
+    for i in range(4):
+        if i % 2 == 0:
+            @jax.jit
+            def step(v):
+                return rate * v
+            print(path(step, 1.0), jax.grad(step)(2.0))
+        rate = rate * 0.5
+train(1.0)
+""",
             """\
 order = jax.vmap(jnp.argsort, in_axes=0)
 @jax.jit

@@ -224,6 +224,23 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def init(key, a, b):
+    def layer(n, m):
+        return jax.random.normal(key, (n, m)) / jnp.sqrt(n)
+    return {"one": layer(a, b), "two": layer(b, a)}  # NNX830
+print(init(key, 2, 3))
+""",
+            """\
+def init(seed, a, b):
+    key = jax.random.key(seed)
+    def layer(n, m):
+        return 0.1 * jax.random.uniform(key, (n, m))
+    one = layer(a, b)
+    two = layer(b, a)  # NNX830
+    return one, two
+print(init(0, 2, 3))
+""",
+            """\
 def made(key, sizes):
     keys = jax.random.split(key, len(sizes))
     weights = [jax.random.normal(k, (n, 3)) for k, n in zip(keys, sizes)]
@@ -810,6 +827,36 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def init(key, a, b, flag):
+    def layer(n, m, k):
+        return jax.random.normal(k, (n, m))
+    def next_layer(n, m):
+        nonlocal key
+        key, sub = jax.random.split(key)
+        return jax.random.normal(sub, (n, m))
+    one, two = jax.random.split(key)
+    return layer(a, b, one), layer(b, a, two), next_layer(a, b), next_layer(b, a)
+def either(key, a, b, flag):
+    def layer(n, m):
+        return jax.random.normal(key, (n, m))
+    if flag:
+        w = layer(a, b)
+    else:
+        w = layer(b, a)
+    return w
+print(init(key, 2, 3, True), either(key, 2, 3, False))
+""",
+            """\
+def slope(key, w, e):
+    def loss(q):
+        return jnp.mean((q - jax.random.normal(key, (3,))) ** 2)
+    def noisy(v, n):
+        return v * jax.random.normal(key, (n,))
+    ends = (loss(w + e), loss(w - e))
+    return ends, [noisy(w, 3), noisy(w + e, 3)]
+print(slope(key, jnp.ones(3), 0.1))
+""",
             """\
 def made(key, flag):
     keys = jax.random.split(key, 4)

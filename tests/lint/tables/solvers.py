@@ -513,6 +513,13 @@ print(solved(jnp.linalg.cholesky(gram), x, True), solve_triangular(jnp.swapaxes(
     ),
     "NNX939": Cases(
         bad=(
+            """\
+from scipy.integrate import solve_ivp
+def passed(rho, t):
+    return -1.0 / rho
+rho_first, t_last = 2.0, 1.0
+print(solve_ivp(passed, (0.0, t_last), [rho_first]).y)  # NNX939
+""",
             _TIMES
             + """\
 class Base:
@@ -555,6 +562,24 @@ def path(start, k):
             "from scipy.integrate import solve_ivp\npath = solve_ivp(lambda y, t: -y, (0, 1), [1.0])  # NNX939\n",
         ),
         clean=(
+            _TIMES
+            + """\
+def passed(t, rho):
+    return -1.0 / rho
+rho_start = 2.0
+print(odeint(passed, 0.0, jnp.linspace(rho_start, 1.0, 5)))
+def time_of(t, speed, k):
+    return k * t
+speeds = jnp.linspace(0.1, 1.0, 5)
+print(odeint(time_of, 0.0, speeds, 0.5))
+""",
+            """\
+from scipy.integrate import solve_ivp
+def passed(rho, t):
+    return -1.0 / rho
+rho_first, rho_last = 2.0, 1.0
+print(solve_ivp(passed, (rho_first, rho_last), [0.0]).y)
+""",
             _TIMES
             + """\
 import abc

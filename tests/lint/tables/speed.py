@@ -301,6 +301,21 @@ for batch in batches:
         ),
         clean=(
             """\
+@functools.lru_cache
+def decoder(size):
+    return jax.vmap(partial(jnp.add, size))
+class Kept:
+    def __init__(self):
+        self.half = lambda v: v / 2
+    def get(self, name):
+        return getattr(self, name)
+kept = Kept()
+for _ in range(20):
+    x = jax.jit(decoder(1))(x)
+    x = jax.jit(kept.get("half"))(x)
+print(x)
+""",
+            """\
 import timeit
 def score(theta, labels):
     return (theta[None] * labels).sum()

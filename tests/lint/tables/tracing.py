@@ -714,6 +714,15 @@ except Exception as error:
     "NNX821": Cases(
         bad=(
             """\
+def count(v):
+    return int(jnp.sum(v))  # NNX821
+@jax.jit
+def scaled(v):
+    with jax.ensure_compile_time_eval():
+        n = count(jnp.ones(3))
+    return v * n * count(v)
+""",
+            """\
 def run_layers(layers, h):
     def body(i, h):
         return h @ layers[i]["w"]  # NNX821
@@ -809,6 +818,44 @@ f = jax.vmap(lambda v: bool(v))  # NNX821
 """,
         ),
         clean=(
+            """\
+import functools
+@functools.lru_cache
+def table(n):
+    parts = []
+    for i, j in zip(*[m.ravel() for m in jnp.meshgrid(jnp.arange(n), jnp.arange(n), indexing="ij")]):
+        i, j = int(i), int(j)
+        if i > j:
+            parts.append(i + float(jnp.sqrt(j)))
+    return jnp.array(parts)
+@jax.jit
+def scaled(v):
+    with jax.ensure_compile_time_eval():
+        weights = table(3)
+    return v.sum() * weights
+print(scaled(x))
+""",
+            """\
+from jax import ensure_compile_time_eval as at_once
+@jax.jit
+def scaled(v):
+    def count(n):
+        return int(jnp.sum(jnp.arange(n)))
+    with at_once():
+        n = count(3)
+    with at_once():
+        def mean(values):
+            return float(values.mean())
+        m = mean(jnp.ones(3))
+    return jnp.ones(n) * v.sum() * m
+print(scaled(x))
+""",
+            """\
+@jax.ensure_compile_time_eval()
+def count(n):
+    return int(jnp.sum(jnp.arange(n)))
+print(jax.jit(lambda v: v.sum() * jnp.ones(count(3)))(x))
+""",
             """\
 def picked(items, i):
     return items[i] * 2.0

@@ -39,8 +39,6 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"static_argnums=({place + 1},)",
                 )
                 break
-
-
     for event, name in _by_name(context):
         yield finding(
             RULE.code,
