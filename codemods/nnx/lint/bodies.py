@@ -102,11 +102,25 @@ class Bodies:
 
     def guarded(self, node: ast.AST, scope: Scope) -> bool:
         """Say whether a node stands in a ``try`` that goes on after its errors, or where an error is expected."""
+        if self._expected(scope):
+            return True
         if scope not in self._guarding:
             self._guarding[scope] = any(self._guards(block, scope) for block in self.nodes(scope))
         if not self._guarding[scope]:
             return False
         return any(arm == "body" and self._guards(block, scope) for block, arm in self.paths(scope).get(node, ()))
+
+    def _expected(self, scope: Scope) -> bool:
+        """Say whether a body is that of a lambda that is to fail: ``assertRaises(TypeError, lambda: ...)``."""
+        function = scope.function
+        if function is None or not isinstance(function.node, ast.Lambda) or scope.parent is None:
+            return False
+        if not any(map(scope.module.source.mentions, (b"raises(", b"assertRaises("))):
+            return False
+        return any(
+            last_word(event.node.func) in {"raises", "assertRaises"} and function.node in event.node.args[1:]
+            for event in self.calls.get(scope.parent, ())
+        )
 
     def _guards(self, block: ast.AST, scope: Scope) -> bool:
         """Say whether a block of a body goes on after errors in it, or expects them there."""

@@ -947,6 +947,11 @@ slopes = jax.vmap(jax.grad(lambda v: v**3))(jnp.arange(5))  # NNX851
 from contextlib import suppress
 with suppress(TypeError):
     jax.grad(lambda v: v * v)(jnp.array(3))
+import unittest
+case = unittest.TestCase()
+case.assertRaises(TypeError, lambda: jax.grad(lambda v: v * v)(jnp.array(3)))
+with case.assertRaisesRegex(TypeError, "grad requires"):
+    jax.jit(jax.grad(lambda v: v * v))(3)
 try:
     jax.grad(lambda v: v * v)(3)
 except TypeError as error:
