@@ -429,7 +429,7 @@ print(orbit(x, 3))
             "def numeric(f, params, eps=1e-7):\n    grads = jnp.zeros_like(params)\n"
             "    for i in range(params.shape[0]):\n        plus = f(params.at[i].add(eps))\n"
             "        minus = f(params.at[i].add(-eps))\n"
-            "        grads = grads.at[i].set((plus - minus) / (2.0 * eps))  # NNX966\n    return grads\n",
+            "        grads = grads.at[i].set((plus - minus) / (2.0 * eps))  # NNX571 NNX966\n    return grads\n",
             "EPS = 1e-8\ndef slope(energy, v, key):\n    way = jax.random.normal(key, v.shape)\n"
             "    above, below = energy(v + EPS * way), energy(v - EPS * way)\n"
             "    one = energy(v + EPS * way)\n    two = energy(v - EPS * way)\n"
