@@ -83,7 +83,8 @@ def analyse(
     found: list[Finding] = []
     defects: dict[str, Failure] = {}
     # first those that look at the code as if it came from the oldest version: they share analyses with others
-    wanted = [rule for rule in chosen(options) if not _idle(rule, modules)]
+    nnx = any(module.source.mentions(b"nnx") for module in modules)
+    wanted = [rule for rule in chosen(options) if nnx or not _of_nnx(rule)]
     for rule in sorted(wanted, key=lambda rule: not rule.always):
         poll()
         if listener is not None:
@@ -129,11 +130,9 @@ def applies(rule: Rule, options: Options) -> bool:
     return rule.kind is Kind.LINT or rule.always or release not in VERSIONS[1:] or options.crosses(release)
 
 
-def _idle(rule: Rule, modules: Sequence[ModuleFacts]) -> bool:
-    """Say whether a rule is about optimizers, streams, states or Variables of NNX, and no module speaks of NNX."""
-    if rule.kind is Kind.LINT or not rule.code.startswith(_OF_NNX):
-        return False
-    return not any(module.source.mentions(b"nnx") for module in modules)
+def _of_nnx(rule: Rule) -> bool:
+    """Say whether a migration rule is about optimizers, streams, states or Variables of NNX."""
+    return rule.kind is not Kind.LINT and rule.code.startswith(_OF_NNX)
 
 
 def _wanted(rule: Rule, options: Options) -> bool:

@@ -247,6 +247,14 @@ class ModuleFacts:
                 self._by_scope.setdefault(event.scope, []).append(event)
         return self._by_scope.get(scope, [])
 
+    @property
+    def postpones(self) -> bool:
+        """Whether annotations are kept as texts that nothing evaluates: ``from __future__ import annotations``."""
+        return any(
+            isinstance(s, ast.ImportFrom) and s.module == "__future__" and any(a.name == "annotations" for a in s.names)
+            for s in self.imports
+        )
+
     def bodies(self) -> list[tuple[int, int, Scope]]:
         """Return where the bodies of the functions begin and end, with their scopes."""
         if self._bodies is None:

@@ -30,14 +30,8 @@ def asks(node: ast.AST) -> bool:
 
 def unread(module: ModuleFacts) -> set[ast.AST]:
     """Return the nodes of annotations that nothing evaluates, under ``from __future__ import annotations``."""
-    lazy = any(
-        isinstance(one, ast.ImportFrom)
-        and one.module == "__future__"
-        and any(a.name == "annotations" for a in one.names)
-        for one in module.source.tree.body
-    )
     found: set[ast.AST] = set()
-    for node in module.source.nodes if lazy else ():
+    for node in module.source.nodes if module.postpones else ():
         written = node.returns if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
         if isinstance(node, ast.arg | ast.AnnAssign):
             written = node.annotation

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
 from codemods.nnx.lint.overloaded import overloads
 from codemods.nnx.lint.swallowing import EXPECTING, called, swallowing
@@ -286,6 +287,10 @@ class Bodies:
     def home(self, node: ast.AST) -> Scope | None:
         """Return the scope whose body a call or an operation stands in; None if it is not known."""
         return self._homes.get(node)
+
+    def home_of(self, source: Bound, node: ast.AST) -> Scope | None:
+        """Return the scope whose body makes a source by a node: that of its activation, if it belongs to one."""
+        return source.frame.function.scope if source.frame is not None else self.home(node) or self.module_scope(node)
 
     def module_scope(self, node: ast.AST) -> Scope | None:
         """Return the scope of the module that an expression stands in; None if it was not evaluated."""

@@ -87,8 +87,7 @@ def _features(context: Context, callee: Value, scope: Scope) -> int | None:
 
 def _operation(context: Context, source: Bound, node: ast.BinOp, depth: int) -> int | None:
     """Return the length of the last axis of a product with a matrix, or of a sum of arrays."""
-    home = source.frame.function.scope if source.frame is not None else context.bodies.home(node)
-    home = home or context.bodies.module_scope(node)
+    home = context.bodies.home_of(source, node)
     if home is None:
         return None
     if isinstance(node.op, ast.MatMult):
@@ -132,8 +131,7 @@ def _columns(context: Context, weights: Bound, depth: int) -> int | None:
 
 def _scaled(context: Context, source: Bound, node: ast.AST, depth: int) -> int | None:
     """Return the number of columns of ``0.1 * jax.random.normal(key, (4, 3))``, whose other side is a number."""
-    home = source.frame.function.scope if source.frame is not None else context.bodies.home(node)
-    home = home or context.bodies.module_scope(node)
+    home = context.bodies.home_of(source, node)
     if home is None or not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
         return None
     values = [home.module.values.get(one) for one in (node.left, node.right)]

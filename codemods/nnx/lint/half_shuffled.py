@@ -23,15 +23,11 @@ def half_shuffled(
         event: the call that draws the order.
         belong: says of two names whether one is that of examples and the other that of their labels.
     """
-    scope = event.scope
-    name = target_of(event)
-    if not isinstance(name, ast.Name):
+    scope, reads = event.scope, read_orders(context, event)
+    if not reads:
         return
     above = around(context, scope)
-    loads = context.bodies.reads(scope, name.id)
-    shuffled = [part for one in loads for part in indexed_by(context, scope, above, one)]
-    if not shuffled:
-        return
+    shuffled = [part for one in reads for part in indexed_by(context, scope, above, one)]
     arrays = {ast.unparse(part.value) for part, _ in shuffled}
     for part, cut in shuffled:
         text = ast.unparse(cut)
@@ -44,6 +40,17 @@ def half_shuffled(
             if kept and labels not in arrays and belong(ast.unparse(part.value), labels):
                 if not changed(context, scope, labels) and _near(above, part, other):
                     yield part, other
+
+
+def read_orders(context: Context, event: CallEvent) -> list[ast.Name]:
+    """Return where the order is read that a call draws; nothing if it has no name.
+
+    Args:
+        context: the analysis.
+        event: the call.
+    """
+    name = target_of(event)
+    return context.bodies.reads(event.scope, name.id) if isinstance(name, ast.Name) else []
 
 
 def indexed_by(

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.lint.around import around
-from codemods.nnx.lint.half_shuffled import changed, indexed_by
-from codemods.nnx.lint.places import target_of, written
+from codemods.nnx.lint.half_shuffled import changed, indexed_by, read_orders
+from codemods.nnx.lint.places import written
 
 
 def half_split(context: Context, event: CallEvent) -> Iterator[tuple[ast.Subscript, ast.Subscript]]:
@@ -21,12 +21,10 @@ def half_split(context: Context, event: CallEvent) -> Iterator[tuple[ast.Subscri
         context: the analysis.
         event: the call that draws the order.
     """
-    scope = event.scope
-    name = target_of(event)
-    if not isinstance(name, ast.Name):
+    scope, reads = event.scope, read_orders(context, event)
+    if not reads:
         return
     above = around(context, scope)
-    reads = context.bodies.reads(scope, name.id)
     parts = [part for one in reads for part in indexed_by(context, scope, above, one)]
     parts += [part for one in reads for part in _cut_later(above, one)]
     for part, cut in parts:

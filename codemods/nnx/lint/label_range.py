@@ -168,8 +168,7 @@ def _between(
 
 def _shifted(context: Context, source: Bound, node: ast.BinOp, depth: int) -> LabelRange | None:
     """Return the range of ``labels + 1``, ``labels - 1`` or ``number % 5``."""
-    home = source.frame.function.scope if source.frame is not None else context.bodies.home(node)
-    home = home or context.bodies.module_scope(node)
+    home = context.bodies.home_of(source, node)
     if home is None:
         return None
     by = _whole(context, node.right, home)

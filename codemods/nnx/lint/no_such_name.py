@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.lint.attempts import asks, attempted, importing, unread
 from codemods.nnx.lint.layer_signature import ELSEWHERE, NEEDED
-from codemods.nnx.lint.public_names import NEWEST, ROOTS, alike, meant, misfit, names
+from codemods.nnx.lint.public_names import NEWEST, ROOTS, alike, meant, misfit, names, strange
 from codemods.nnx.lint.removed_jax import GONE
 from codemods.nnx.source import Source
 from codemods.nnx.values import Ref
@@ -25,13 +25,7 @@ _BRIEF = {"jax.numpy": "jnp", "flax.nnx": "nnx", "flax.linen": "nn"}
 
 def no_such_names(context: Context) -> Iterator[Wrong]:
     """Yield the places of names that are not there, with what is said and what to write."""
-    if any(module.name.partition(".")[0] in ROOTS for module in context.project.modules):
-        return  # one of the libraries itself
-    stored = _stored(context)
-    for module in context.asked.modules:
-        roots = module.source.once(_roots)
-        if not roots or context.options.newer_jax(module.source.path, NEWEST):
-            continue
+    for module, roots in _importing(context):
         yield from _imported(context, module)
         lazy: set[ast.AST] | None = None
         for event in module.attributes:
@@ -39,9 +33,9 @@ def no_such_names(context: Context) -> Iterator[Wrong]:
             if event.context != "load" or node.attr.startswith("_"):
                 continue
             home = _written(node.value, roots)
-            if not names(home) or node.attr in names(home) or node.attr in stored or f"{home}.{node.attr}" in GONE:
+            if not names(home) or node.attr in names(home) or f"{home}.{node.attr}" in GONE:
                 continue
-            there = meant(home, node.attr)
+            there = "" if node.attr in context.shared(_stored) else meant(home, node.attr)
             if not there or context.flow.resolve(context.flow.here(event.base, event.scope)).value != Ref(home):
                 continue
             if not attempted(context, node, event.scope) and not asks(event.statement):
@@ -52,12 +46,7 @@ def no_such_names(context: Context) -> Iterator[Wrong]:
 
 def misfits(context: Context) -> Iterator[Wrong]:
     """Yield the calls of functions with arguments that they do not take, with what is said and what to write."""
-    if any(module.name.partition(".")[0] in ROOTS for module in context.project.modules):
-        return
-    for module in context.asked.modules:
-        roots = module.source.once(_roots)
-        if not roots or context.options.newer_jax(module.source.path, NEWEST):
-            continue
+    for module, roots in _importing(context):
         for event in module.calls:
             home, _, word = _written(event.node.func, roots).rpartition(".")
             if word in _ELSEWHERE or not names(home) or (home == "flax.nnx" and _told(event.node, word)):
@@ -66,9 +55,20 @@ def misfits(context: Context) -> Iterator[Wrong]:
             if not wrong or context.flow.calls.name(event) != f"{home}.{word}":
                 continue
             if not attempted(context, event.node, event.scope) and not asks(event.statement):
-                strange = wrong.rpartition(" has no argument `")[2].rstrip("`") if "has no argument" in wrong else ""
-                like = alike(home, word, strange) if strange else ""
+                unknown = strange(home, word, event.node)
+                like = alike(home, word, unknown) if unknown else ""
                 yield event.scope, event.node, wrong, f"it is called {like}" if like else "see its signature"
+
+
+def _importing(context: Context) -> Iterator[tuple[ModuleFacts, Mapping[str, str]]]:
+    """Yield the modules that import one of the libraries and may run with what the table knows, with what they call
+    it; none in the libraries themselves."""
+    if any(module.name.partition(".")[0] in ROOTS for module in context.project.modules):
+        return
+    for module in context.asked.modules:
+        roots = module.source.once(_roots)
+        if roots and not context.options.newer_jax(module.source.path, NEWEST):
+            yield module, roots
 
 
 def _told(call: ast.Call, word: str) -> bool:

@@ -75,9 +75,7 @@ def _computed(context: Context, source: Bound, node: ast.expr, depth: int) -> se
     """Return what an operation gives, whose parts belong to the activation of a value."""
     if isinstance(node, ast.Constant):
         return _made(context, Bound(Const(node.value)), depth)
-    home = source.frame.function.scope if source.frame is not None else context.bodies.home(node)
-    if home is None:
-        home = context.bodies.module_scope(node)
+    home = context.bodies.home_of(source, node)
     if home is None or depth > _DEPTH:
         return None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

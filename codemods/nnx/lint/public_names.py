@@ -91,16 +91,16 @@ def meant(home: str, name: str) -> str:
     """
     if not _homes().get(home) or name in names(home):
         return ""
-    alike = _turned(name, names(home)) or _like(name, names(home))
+    similar = _turned(name, names(home)) or _like(name, names(home))
     elsewhere = [
         other
         for other in _homes()
         if other != "numpy" and other.partition(".")[0] == home.partition(".")[0] and name in names(other)
     ]
-    if elsewhere and not (alike and alike[0].lower() == name.lower()):
+    if elsewhere and not (similar and similar[0].lower() == name.lower()):
         return f"{min(elsewhere, key=lambda one: (one.count('.'), len(one)))}.{name}"
-    if alike:
-        return f"{home}.{alike[0]}"
+    if similar:
+        return f"{home}.{similar[0]}"
     return "numpy" if home == "jax.numpy" and name in names("numpy") else ""
 
 
@@ -134,9 +134,8 @@ def misfit(home: str, name: str, call: ast.Call) -> str:
     if known.most is not None and len(call.args) > known.most and not starred:
         some = "none" if not known.most else f"{known.most} at most"
         return f"{shown} takes {some} by position, and gets {len(call.args)}"
-    strange = next((one for one in given if one and one not in known.named and not known.others), None)
-    if strange is not None:
-        return f"{shown} has no argument `{strange}`"
+    if unknown := strange(home, name, call):
+        return f"{shown} has no argument `{unknown}`"
     twice = next((one for one in given if one and one in known.places[: len(call.args)] and not starred), None)
     if twice is not None:
         return f"{shown} gets `{twice}` twice, by position and by name"
@@ -152,6 +151,14 @@ def misfit(home: str, name: str, call: ast.Call) -> str:
     if lacking and all(lacking):
         return f"{shown} needs {' and '.join(f'`{one}`' for one in lacking)}"
     return ""
+
+
+def strange(home: str, name: str, call: ast.Call) -> str:
+    """Return the first keyword of a call that its function does not take; empty if it takes all, or may."""
+    known = taken(home, name)
+    if known is None or known.others:
+        return ""
+    return next((one.arg for one in call.keywords if one.arg and one.arg not in known.named), "")
 
 
 def alike(home: str, name: str, keyword: str) -> str:

@@ -7,7 +7,8 @@ import ast
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.frames import Frame
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, names_in
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Class, Const, Function, Param, Ref
 
 _DEPTH = 4  # how many callers up a text is looked for
@@ -47,16 +48,14 @@ def settings(context: Context, frame: Frame, outer: dict[str, Given]) -> dict[st
 
 def _of_class(value: Call) -> bool:
     """Say whether a call makes an object, by the name of what it calls: ``Tsit5()``."""
-    func = value.node.func
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    return name[:1].isupper()
+    return last_word(value.node.func)[:1].isupper()
 
 
 def _asks(context: Context, function: FunctionFacts) -> bool:
     """Say whether a function has something to choose by a parameter, or may hand one on that another one chooses by."""
     words = {name for name in function.params if name}
     return any(
-        (isinstance(node, ast.If | ast.IfExp) and bool(_names(node.test) & words))
+        (isinstance(node, ast.If | ast.IfExp) and bool(names_in(node.test) & words))
         or (isinstance(node, ast.Call) and bool({a.id for a in _given(node) if isinstance(a, ast.Name)} & words))
         for node in context.bodies.nodes(function.scope)
     )
@@ -64,10 +63,6 @@ def _asks(context: Context, function: FunctionFacts) -> bool:
 
 def _given(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(word.value for word in call.keywords)]
-
-
-def _names(node: ast.expr) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def named_way(context: Context, event: CallEvent, function: FunctionFacts, given: dict[str, Given]) -> bool:

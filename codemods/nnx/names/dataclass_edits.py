@@ -282,7 +282,7 @@ class _Rewriting:
         names = {s.target.id for s, owner in self.fields.items() if owner is cls and isinstance(s.target, ast.Name)}
         if not isinstance(keyword, ast.Constant) or not keyword.value or not plain or "__data__" in cls.scope.bindings:
             raise Refused(f"which fields of {cls.name} are data cannot be told")
-        if set(cls.stores) - names or "0.10" in self.context.options.targets or self._postponed():
+        if set(cls.stores) - names or "0.10" in self.context.options.targets or self.module.postpones:
             raise Refused(f"which fields of {cls.name} are data cannot be told")
         for statement in (s for s, owner in self.fields.items() if owner is cls):
             text = self.source.text(statement.annotation)
@@ -304,13 +304,6 @@ class _Rewriting:
 
     def _bases(self, cls: ClassFacts) -> list[object]:
         return [self.flow.resolve(self.flow.here(base, self.module.scope)).value for base in cls.bases]
-
-    def _postponed(self) -> bool:
-        """Say whether annotations are kept as strings, in which no release finds the mark everywhere."""
-        return any(
-            isinstance(s, ast.ImportFrom) and s.module == "__future__" and any(a.name == "annotations" for a in s.names)
-            for s in self.module.imports
-        )
 
     def _is_static(self, node: ast.Subscript) -> bool:
         return any(edit.start == self.source.span(node)[0] and not edit.text for edit in self.edits)

@@ -254,14 +254,10 @@ def _fix(context: Context, cls: ClassFacts, statement: ast.AnnAssign) -> Fix | N
         return None
     source, value = module.source, statement.value
     if set(targets) != {"0.12"}:
-        postponed = any(
-            isinstance(s, ast.ImportFrom) and s.module == "__future__" and any(a.name == "annotations" for a in s.names)
-            for s in module.imports
-        )
         spelling = spell(context.flow, module.scope, "Data")
         if (
             spelling is None
-            or postponed
+            or module.postpones
             or any(
                 isinstance(node, ast.Constant) and isinstance(node.value, str)
                 for node in ast.walk(statement.annotation)
