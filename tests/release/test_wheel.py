@@ -80,6 +80,7 @@ def test_contents(wheel: Path, sdist: Path) -> None:
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "nnxmigrate").rglob("*.py")}
     modules |= {f"nnxmigrate/_{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "codemods").rglob("*.py")}
     marks = {"nnxmigrate/py.typed", "nnxmigrate/_codemods/nnx/py.typed"}
+    marks |= {"nnxmigrate/_codemods/nnx/lint/public_names.txt"}
     assert {name for name in names if not name.startswith(information)} == modules | marks
     with tarfile.open(sdist) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
