@@ -240,7 +240,7 @@ class _Tally:
         self,
         fixes: set[Fix],
         edits: Mapping[str, Sequence[Edit]],
-        findings: Iterable[Finding],
+        findings: Sequence[Finding],
         documents: Mapping[str, Document],
     ) -> None:
         """Take down what a round did."""
@@ -253,6 +253,11 @@ class _Tally:
                 self._now.pop(finding, None)
                 if first is not None and waited:
                     self._now.pop(first, None)
+        made = {_place(finding): finding.fix for finding in findings if finding.fix in fixes}
+        for first, now in list(self._now.items()):  # what was offered, and is made by another finding of that place
+            done = made.get(_place(now))
+            if done is not None and first.fix is not None and _texts(first.fix) <= _texts(done):
+                self._now.pop(first)
         self.fixes |= fixes
         self._now = {first: _shifted(now, edits) for first, now in self._now.items()}
 
@@ -274,6 +279,15 @@ class _Tally:
         pairs = [(_shifted(finding, edits), _key(finding) in self.once) for finding in self.left]
         self.left = [finding for finding, _ in pairs]
         self.once = {_key(finding) for finding, once in pairs if once}
+
+
+def _place(finding: Finding) -> tuple[str, int]:
+    return finding.path, finding.start
+
+
+def _texts(fix: Fix | None) -> set[tuple[str, bytes]]:
+    """Return what a fix writes into which files."""
+    return {(path, edit.text) for path, edit in fix.edits} if fix is not None else set()
 
 
 def _key(finding: Finding) -> Key:

@@ -1,8 +1,9 @@
 """A fake analysis for tests of the program around it.
 
 Its rules look for words: ``old`` becomes ``new``; ``risky`` becomes ``safe``, but only if asked for; ``manual`` is
-only reported. ``shared`` becomes ``common`` in all files at once. ``broken`` becomes no Python, ``endless`` grows for
-ever, ``outer(old)`` holds two fixes that overlap, ``raise_`` and ``crash_`` end the analysis.
+only reported. ``later`` becomes ``safe`` once there is no ``old``, before that only if asked for. ``shared`` becomes
+``common`` in all files at once. ``broken`` becomes no Python, ``endless`` grows for ever, ``outer(old)`` holds two
+fixes that overlap, ``raise_`` and ``crash_`` end the analysis.
 """
 
 from __future__ import annotations
@@ -58,6 +59,10 @@ def _words(source: Source) -> Iterator[Finding]:
     for match in re.finditer(rb"outer\((\w+)\)", source.data):
         outer = Fix(((source.path, Edit(*match.span(), match.group(1) + b"()")),))
         yield Finding("NNX105", source.path, *match.span(), "outer call", fix=outer)
+    for match in re.finditer(rb"\blater\b", source.data):
+        known = b"old" not in source.data
+        edit = Fix(((source.path, Edit(*match.span(), b"safe")),), Safety.SAFE if known else Safety.UNSAFE)
+        yield Finding("NNX101" if known else "NNX102", source.path, *match.span(), "the word LATER", fix=edit)
     for match in re.finditer(rb"\b(?:old|risky|manual|broken|endless)\b", source.data):
         code, new, safety = _WORDS[match.group()]
         fix = None if new is None else Fix(((source.path, Edit(*match.span(), new)),), safety)

@@ -212,6 +212,13 @@ def test_what_stays_moves_with_the_text_above_it(tree: Tree) -> None:
     assert [(one.start.column, [part.start.column for part in one.replacements]) for one in outcome.left] == [(8, [8])]
 
 
+def test_what_was_offered_and_is_done_by_another_rule_is_not_left(tree: Tree) -> None:
+    root = tree({"a.py": HEAD + "old\nlater\n"})
+    outcome = go()
+    assert (root / "a.py").read_text() == HEAD + "new\nsafe\n"
+    assert (list(outcome.left), outcome.exit_code) == ([], 0)
+
+
 def test_todo_comments_come_and_go(tree: Tree) -> None:
     text = HEAD + "if x:\n    y = [\n        manual,\n        old,\n    ]\n"
     root = tree({"a.py": text})

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from codemods.nnx.newer import parse
-from codemods.nnx.nodes import by_type, every
+from codemods.nnx.nodes import as_assignments, by_type, every
 from codemods.nnx.patterns import needed, pattern
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -52,7 +52,9 @@ class Source:
             SyntaxError: if the text is no Python, or if its syntax is too new to be read here.
             RecursionError: if it is nested too deeply.
         """
-        return parse(self.data.decode("utf-8"), self.path)
+        tree = parse(self.data.decode("utf-8"), self.path)
+        as_assignments(tree)
+        return tree
 
     @cached_property
     def _analyses(self) -> dict[Callable[[Source], Any], Any]:

@@ -284,7 +284,7 @@ class Program:
 
             return jax.tree.map(pure_of, tree, is_leaf=lambda one: isinstance(one, (nnx.State, *variables)))
 
-        return make() if self.eager else jax.eval_shape(make)
+        return make() if self.eager else _abstract(make)
 
     def names(self, part: str, layout: Layout, within: str = "") -> list[Path]:
         """Return the paths of the leaves of :meth:`abstract`, in their order."""
@@ -533,6 +533,23 @@ def is_empty(value: Any) -> bool:
     if isinstance(value, jax.Array) or jax.tree_util.all_leaves([value]):
         return False
     return not jax.tree_util.tree_leaves(value, is_leaf=lambda one: one is not value)
+
+
+def _abstract(make: Callable[[], Any]) -> Any:
+    """Return what ``make`` returns without values, but for strings, which no array stands for."""
+    import jax
+
+    strings: dict[int, str] = {}
+    structures: list[Any] = []
+
+    def trace() -> list[Any]:
+        leaves, structure = jax.tree.flatten(make())
+        strings.update((number, leaf) for number, leaf in enumerate(leaves) if isinstance(leaf, str))
+        structures.append(structure)
+        return [0 if number in strings else leaf for number, leaf in enumerate(leaves)]
+
+    found = jax.eval_shape(trace)
+    return jax.tree.unflatten(structures[-1], [strings.get(number, leaf) for number, leaf in enumerate(found)])
 
 
 _EMPTY_KINDS: dict[type, str] = {list: "List", tuple: "Tuple", dict: "Dict"}

@@ -182,6 +182,11 @@ class Misfit:
             yield "build the model with the sizes it was trained with"
         elif self.missing and self.unexpected:  # the values are there: no way that would lose them
             yield "is it the model that was trained? --rename OLD=NEW moves stored leaves to where they are now"
+        elif self.missing and not any(leaf.dtype for leaf in self.missing):
+            yield (
+                f"only arrays and numbers are made anew: let the factory leave {named(self.missing)} out, which the "
+                "program sets by itself"
+            )
         elif self.missing:
             if self.kept and not (self.streams or self.lost):
                 yield (
@@ -191,6 +196,13 @@ class Misfit:
             yield (
                 f"if the program really has more now: --allow-missing PATTERN gives leaves new initial values; "
                 f"nothing is stored for {named(self.missing)}"
+            )
+        elif self.unexpected and all(_sown(leaf) for leaf in self.unexpected):
+            nodes = [dotted(path) for path in dict.fromkeys(_sown(leaf) for leaf in self.unexpected)]
+            yield (
+                f"{', '.join(nodes)}: tuples, as sow records them in a Variable, which the new model does not have: "
+                f"{' '.join(f'--drop {node}' for node in nodes)} leaves them out, and their values are lost; or let "
+                "the model have them when it is made"
             )
         elif self.unexpected:
             beside = [leaf for leaf in self.unexpected if self._beside(leaf) or OPT_STATE in leaf.path]
@@ -205,7 +217,15 @@ class Misfit:
 
     def _beside(self, leaf: Leaf) -> bool:
         """Say whether a leaf is in no Variable, so that it stood beside what NNX saved, as a step's number does."""
-        return len(leaf.path) == 1 or (self.layout is Layout.STATE and leaf.path[-1] != "value")
+        if self.layout is Layout.STATE:
+            return len(leaf.path) == 1 or leaf.path[-1] != "value"
+        return len(leaf.path) == 1 or leaf.kind == "scalar" or leaf.is_string
+
+
+def _sown(leaf: Leaf) -> Path:
+    """Return the path of the Variable in whose tuple a leaf is, as ``sow`` makes it; empty if it is in none."""
+    inner = leaf.path[-2:-1] == ("value",) and leaf.key_types[-1:] == (SEQUENCE_KEY,)
+    return leaf.path[:-2] if inner else ()
 
 
 def suggested_renames(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> dict[str, str]:

@@ -140,7 +140,7 @@ class _Planning:
         self._wanted = {path: leaf for path, leaf in every.items() if not leaf.empty}
         self._new = {stream.path for stream in find_streams({p: one for p, one in self._wanted.items() if one.rng})}
         self._places = {path: leaf for path, leaf in every.items() if leaf.empty}
-        self._renamed = renamer(wishes.renames, tree.leaves)
+        self._renamed = renamer(wishes.renames, tree.leaves, self._wanted)
         self._streams = find_streams(tree.leaves)
         self._unseen = [one for one in self._streams if target is None or not is_below(one.path, mount)]
         self._staying = self._streams_that_stay()
@@ -172,7 +172,8 @@ class _Planning:
         require_used("--drop", self._wishes.drop, self._tree.leaves)
         held = {one.path for one in self._kept}
         absent = [leaf for path, leaf in self._wanted.items() if path not in held and not leaf.rng]
-        allowed = [leaf for leaf in absent if matches(leaf.path, self._wishes.allow_missing)]
+        made = [leaf for leaf in absent if leaf.dtype]  # no string
+        allowed = [leaf for leaf in made if matches(leaf.path, self._wishes.allow_missing)]
         self._notes += self._mount_notes()
         new = [leaf for path, leaf in self._wanted.items() if leaf.rng and path not in held]
         gone = {leaf.path for leaf in self._dropped if not matches(leaf.path, self._wishes.drop)}

@@ -19,8 +19,9 @@ def restored(variable: str, target: str, job: Job, one: ItemJob, part: str) -> l
         part: the new item; empty for the same.
     """
     item = part or one.item.name
+    strings = bool(target) and any(leaf.is_string for leaf in one.tree.leaves.values())
     if job.checkpoint.kind is Kind.STEPS and one.step.kind is Kind.ITEMS:
-        arguments = f"ocp.args.StandardRestore({target})"
+        arguments = "arguments" if strings else f"ocp.args.StandardRestore({target})"
         if item == "default":
             read = f"manager.restore({one.step.number}, args={arguments})"
         elif item.isidentifier():
@@ -28,8 +29,14 @@ def restored(variable: str, target: str, job: Job, one: ItemJob, part: str) -> l
         else:
             read = f"manager.restore({one.step.number}, args=ocp.args.Composite(**{{{item!r}: {arguments}}}))[{item!r}]"
         options = _manager_options(one.step, job.checkpoint.steps)
-        return [f"with ocp.CheckpointManager({job.result!r}{options}) as manager:", f"    {variable} = {read}"]
+        return [
+            *(_arguments(target) if strings else []),
+            f"with ocp.CheckpointManager({job.result!r}{options}) as manager:",
+            f"    {variable} = {read}",
+        ]
     path = "/".join(filter(None, (job.result, one.step.name, item)))
+    if strings:
+        return [*_arguments(target), *_by_arguments(variable, path)]
     given = f"{path!r}, {target}" if target else f"{path!r}"
     return [f"{variable} = ocp.StandardCheckpointer().restore({given})"]
 
@@ -44,13 +51,24 @@ def partially(variable: str, target: str, folder: str, one: ItemJob) -> list[str
         one: the item.
     """
     path = "/".join(filter(None, (folder, one.step.name, one.item.name)))
+    return [*_arguments(target, "partial_restore=True,  # Orbax 0.11.30 or later"), *_by_arguments(variable, path)]
+
+
+def _arguments(target: str, *further: str) -> list[str]:
+    """Return the lines that make the arguments of a restore into a target, with more of them if given."""
     return [
         *([f"target = {target}"] if target != "target" else []),
         "arguments = ocp.args.PyTreeRestore(",
         "    item=target,",
         "    restore_args=ocp.checkpoint_utils.construct_restore_args(target),",
-        "    partial_restore=True,  # Orbax 0.11.30 or later",
+        *(f"    {one}" for one in further),
         ")",
+    ]
+
+
+def _by_arguments(variable: str, path: str) -> list[str]:
+    """Return the lines that restore what is at a path into a variable, by the arguments made before."""
+    return [
         "with ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as checkpointer:",
         f"    {variable} = checkpointer.restore({path!r}, args=arguments)",
     ]

@@ -109,6 +109,8 @@ def standalone_script(job: Job, maker: Maker) -> str:
         raise CheckpointError("a script converts one item: choose it with --step and --item")
     one, plan = job.converted[0]
     plan.require_fit()
+    if any(leaf.is_string for leaf in one.tree.leaves.values()):
+        raise CheckpointError("a script converts arrays and numbers, and there are strings")
     if job.program.eager:
         raise CheckpointError("a script needs a model that can be traced")
     outside = [kept for kept in plan.kept if kept.path not in job.program.target[plan.layout]]

@@ -68,6 +68,11 @@ class Leaf:
         return dotted(self.path)
 
     @property
+    def is_string(self) -> bool:
+        """Whether it is a stored string, which Orbax restores into a target by ``PyTreeRestore`` alone."""
+        return self.kind == "string"
+
+    @property
     def nbytes(self) -> int:
         """Size of its values in memory, in bytes."""
         return 0 if self.shape is None or self.dtype is None else array_nbytes(self.shape, self.dtype)

@@ -64,25 +64,57 @@ def _any_below(paths: Iterable[Path], pattern: str) -> bool:
 
 
 def matches(path: Path, patterns: Iterable[str]) -> bool:
-    """Say whether the leaf at ``path``, or a node above it, matches one of the shell-like ``patterns``."""
-    names = [dotted(path[:depth]) for depth in range(1, len(path) + 1)]
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+    """Say whether the leaf at ``path``, or a node above it, has one of the ``patterns`` as its name, or matches it."""
+    names = list(_nodes(path))
+    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
-def renamer(renames: Mapping[str, str], leaves: Iterable[Path]) -> Callable[[Path], Path]:
-    """Return the function that gives a stored path its new one; the longest matching old name wins."""
-    table = {tuple(old.split(".")): tuple(new.split(".")) for old, new in renames.items()}
-    for old in table:
-        if not any(path[: len(old)] == old for path in leaves):
-            raise CheckpointError(f"--rename {dotted(old)}=…: the checkpoint holds no such leaf or node")
+def _nodes(path: Path) -> dict[str, Path]:
+    """Return the leaf at ``path`` and the nodes above it by their names, in which keys with dots show no seam."""
+    return {dotted(path[:depth]): path[:depth] for depth in range(1, len(path) + 1)}
+
+
+def renamer(
+    renames: Mapping[str, str], leaves: Collection[Path], wanted: Iterable[Path] = ()
+) -> Callable[[Path], Path]:
+    """Return the function that gives a stored path its new one; the longest matching old name wins.
+
+    Args:
+        renames: new names by old ones.
+        leaves: the paths of the stored leaves.
+        wanted: the paths that the new program has, of which new names are taken first.
+
+    Raises:
+        CheckpointError: if an old name is none of a stored leaf or node.
+    """
+    if not renames:
+        return lambda path: path
+    stored = {name for path in leaves for name in _nodes(path)}
+    for old in renames:
+        if old not in stored:
+            raise CheckpointError(f"--rename {old}=…: the checkpoint holds no such leaf or node")
+    known: dict[str, Path] = {}
+    for path in (*wanted, *leaves):
+        for name, node in _nodes(path).items():
+            known.setdefault(name, node)
+    places = {old: _place(new, known) for old, new in renames.items()}
 
     def renamed(path: Path) -> Path:
-        for depth in range(len(path), 0, -1):
-            if path[:depth] in table:
-                return table[path[:depth]] + path[depth:]
+        for name, node in reversed(_nodes(path).items()):
+            if name in places:
+                return places[name] + path[len(node) :]
         return path
 
     return renamed
+
+
+def _place(name: str, known: Mapping[str, Path]) -> Path:
+    """Return the path that a new name stands for: below the deepest node that is known, each dot parts two keys."""
+    ends = [at for at, letter in enumerate(name) if letter == "."]
+    for end in (len(name), *reversed(ends)):
+        if name[:end] in known:
+            return (*known[name[:end]], *(name[end + 1 :].split(".") if end < len(name) else ()))
+    return tuple(name.split("."))
 
 
 def require_used(option: str, patterns: Iterable[str], leaves: Iterable[Path], of: str = "stored leaf") -> None:

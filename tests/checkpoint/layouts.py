@@ -351,6 +351,36 @@ def counted(rngs: nnx.Rngs) -> dict[str, Any]:
     return {**dict_with_holder(rngs), "epoch": 3}
 
 
+class Headed(nnx.Module):  # type: ignore[misc]
+    """Layers whose names have dots and brackets in them, which the newer program has changed."""
+
+    def __init__(self, rngs: nnx.Rngs) -> None:
+        names = ("p.q", "a_b", "[z]") if models.NEW else ("a.b", "p.q.r", "[y]")
+        self.heads = models.DICT({name: nnx.Linear(2, 3, rngs=rngs) for name in names})
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+
+
+def named(rngs: nnx.Rngs) -> dict[str, Any]:
+    """A model beside strings and numbers, which are others in the newer program."""
+    run = {"name": "new", "seeds": [0, 0]} if models.NEW else {"name": "a run", "seeds": [7, 2**40]}
+    return {"model": models.Mlp(rngs), "run": run}
+
+
+def sown(rngs: nnx.Rngs) -> nnx.Module:
+    made = models.Mlp(rngs)
+    for step in range(0 if models.NEW else 2):
+        made.linear.sow(nnx.Intermediate, "seen", jnp.full(3, step))
+    return made
+
+
+def named_alone(rngs: nnx.Rngs) -> dict[str, Any]:
+    return {"weights": nnx.state(models.Mlp(rngs), nnx.Not(nnx.RngState)), "name": "new"}
+
+
+def named_parts(rngs: nnx.Rngs) -> dict[str, Any]:
+    return {**pure_parts(rngs), "run": named(rngs)["run"]}
+
+
 #: What is saved as one tree, and in which form: states, pure dicts, or states with the numbers of their keys.
 LAYOUTS: dict[str, tuple[Any, str]] = {
     "model": (model, "state"),
@@ -399,6 +429,12 @@ LAYOUTS: dict[str, tuple[Any, str]] = {
     "parts of both": (lambda rngs: {"state": list(nnx.split(numbered(rngs), nnx.Param, ...)[1:])}, "state"),
     "joined": (joined, "state"),
     "first layer": (first_layer, "state"),
+    "model below a key": (lambda rngs: {"weights": nnx.state(model(rngs), nnx.Not(nnx.RngState))}, "state"),
+    "sown": (sown, "state"),
+    "headed": (Headed, "state"),
+    "named": (named, "state"),
+    "pure named": (named, "pure"),
+    "named parts": (named_parts, "state"),
     "without keys": (lambda rngs: nnx.state(model(rngs), nnx.Not(nnx.RngKey)), "state"),
 }
 
@@ -433,15 +469,19 @@ def _numbers(leaf: Any) -> Any:
 
 def save(folder: pathlib.Path) -> None:
     for name, (make, form) in LAYOUTS.items():
-        checkpointer = ocp.StandardCheckpointer()
-        checkpointer.save(folder / name, saved(make(models.new_rngs()), form))
-        checkpointer.wait_until_finished()
+        tree = saved(make(models.new_rngs()), form)
+        strings = any(isinstance(leaf, str) for leaf in jax.tree.leaves(tree))
+        with ocp.PyTreeCheckpointer() if strings else ocp.StandardCheckpointer() as checkpointer:
+            checkpointer.save(folder / name, tree)
     tree = saved(both_trainers(models.new_rngs()), "state")
     with ocp.CheckpointManager(folder / "items") as manager:
         items = {name: ocp.args.StandardSave(state) for name, state in tree.items()}
         for step in (1, 2):
             manager.save(step, args=ocp.args.Composite(**items, config=ocp.args.JsonSave({"layers": 2})))
         manager.wait_until_finished()
+    with ocp.CheckpointManager(folder / "named items") as manager:
+        tree = saved(named(models.new_rngs()), "state")
+        manager.save(2, args=ocp.args.Composite(state=ocp.args.PyTreeSave(tree)))
     made = models.Mlp(models.new_rngs())
     split = nnx.split(made, nnx.Param, ...)
     adapted = models.Lora(models.new_rngs())
@@ -507,7 +547,7 @@ def differing(case: dict[str, Any], code: str, source: pathlib.Path) -> list[str
 
     mine = MeasuringAlone if "derived from nnx.Optimizer" in code else Measuring
     model = Remembering if "memory" in case["layout"] else models.Lora if "adapt" in case["layout"] else models.Mlp
-    program: dict[str, Any] = {"MyModel": model, "MyOptimizer": mine, "tx": tx()}
+    program: dict[str, Any] = {"MyModel": model, "MyOptimizer": mine, "tx": tx(), "numpy": np}
     meshless = "in your program's mesh" in code
     with flax.config.temp_flip_flag("always_shard_variable", False) if meshless else contextlib.nullcontext():
         exec(code, program)

@@ -13,7 +13,7 @@ from nnxmigrate.checkpoint.planning import make_plan
 from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, array_nbytes
-from nnxmigrate.checkpoint.wishes import Wishes, shared_out
+from nnxmigrate.checkpoint.wishes import Wishes, matches, renamer, shared_out
 
 FRY = "threefry2x32"
 
@@ -370,6 +370,29 @@ def test_what_fits_already_needs_nothing() -> None:
     assert make_plan(stored(new | W), target(NEW | W)).needless
     assert not make_plan(stored(OLD | W), target(NEW | W)).needless
     assert make_plan(stored(W), None).needless
+
+
+@pytest.mark.parametrize(
+    ("renames", "paths"),
+    [
+        ({"heads.a.b": "heads.c.d"}, {("heads", "a.b", "w"): ("heads", "c.d", "w")}),
+        ({"heads.a.b": "heads.ab"}, {("heads", "a.b", "w"): ("heads", "ab", "w")}),
+        ({"heads.a.b.w": "heads.c.d.v"}, {("heads", "a.b", "w"): ("heads", "c.d", "v")}),
+        ({"heads.a.b": "new.c.d"}, {("heads", "a.b", "w"): ("new", "c", "d", "w")}),
+        ({"e.f": "heads.c.d"}, {("e", "f", "w"): ("heads", "c.d", "w"), ("heads", "a.b", "w"): ("heads", "a.b", "w")}),
+        ({"e": "g", "e.f": "h"}, {("e", "f", "w"): ("h", "w"), ("e", "i"): ("g", "i")}),
+    ],
+)
+def test_renames_know_keys_with_dots(renames: dict[str, str], paths: dict[Path, Path]) -> None:
+    stored = [("heads", "a.b", "w"), ("e", "f", "w"), ("e", "i")]
+    renamed = renamer(renames, stored, [("heads", "c.d", "w"), ("heads", "ab", "w")])
+    assert {path: renamed(path) for path in paths} == paths
+
+
+def test_patterns_are_names_too() -> None:
+    assert matches(("heads", "[y]", "w"), ["heads.[y]"])
+    assert matches(("heads", "[y]", "w"), ["heads.[[]y]"])
+    assert not matches(("heads", "y]", "w"), ["heads.[y]"])
 
 
 def test_a_refusal_names_leaves_and_guesses_renames() -> None:

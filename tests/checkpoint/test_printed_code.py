@@ -41,6 +41,10 @@ _HELD = (
     "'step': tree['step']}"
 )
 
+_SEEN = "'linear': {**nnx.state(model)['linear'], 'seen': {'value': [numpy.full(3, at) for at in (0, 1)]}}"  # dropped
+_NAMED = "{'model': nnx.state(model), 'run': {'name': 'a run', 'seeds': [7, 2**40]}}"
+_NAMED_SAVED = "{'model': nnx.state(saved['model']), 'run': tree['run']}"
+
 #: Conversions that succeed: how the checkpoint was saved, the factory, and where the printed code put what is stored.
 CASES = {
     "model": _case("model", "", _MODEL),
@@ -103,6 +107,20 @@ CASES = {
     "raw model": _case("raw model", "model", _MODEL),
     "raw model without its factory": _case("raw model", "", _MODEL),
     "memory under another name": _case("memory", "Recalling", _RECALLED, "--rename", "memory=recall"),
+    "dots and brackets in names": _case(
+        "headed",
+        "Headed",
+        "{'heads': {'a.b': (heads := nnx.state(model)['heads'])['p.q'], 'p.q.r': heads['a_b'], '[y]': heads['[z]']}}",
+        *("--rename", "heads.a.b=heads.p.q", "--rename", "heads.p.q.r=heads.a_b", "--rename", "heads.[y]=heads.[z]"),
+        script=True,
+    ),
+    "sown": _case("sown", "sown", f"{{**{_MODEL}, {_SEEN}}}", "--drop", "linear.seen"),
+    "named": _case("named", "", "tree"),
+    "named, by that of its model": _case("named", "model", _NAMED),
+    "named, by a factory": _case("named", "named", _NAMED_SAVED),
+    "pure named, by a factory": _case("pure named", "named", _NAMED_SAVED),
+    "named parts, by a factory": _case("named parts", "named_parts", "tree"),
+    "named items, by a factory": _case("named items", "named", f"{{'state': {_NAMED_SAVED}}}", items=("state",)),
     "at once": _case("at once", "", "tree"),
     "at once, by a pair": _case("at once", "pair", _SAVED, script=True),
     "at once, by a pair with a holder": _case("at once", "pair_with_holder", _SAVED),
@@ -198,6 +216,16 @@ REFUSED = {
         _case("first layer", "model", ""),
         ("missing in the checkpoint", "leave --model out, and load it with that filter"),
     ),
+    "parts beside strings and numbers": (
+        _case("named parts", "state_parts", ""),
+        ("let the factory return the tree that was saved, with run.name, run.seeds.0, run.seeds.1 in it",),
+    ),
+    "a string that is not stored": (
+        _case("model below a key", "named_alone", "", "--allow-missing", "name"),
+        ("only arrays and numbers are made anew", "let the factory leave name out"),
+    ),
+    "names with dots that changed": (_case("headed", "Headed", ""), ("missing in the checkpoint (6)", "--rename")),
+    "what was sown": (_case("sown", "sown", ""), ("linear.seen: tuples, as sow records them", "--drop linear.seen")),
     "joined names": (_case("joined", "model", ""), ("joined the names of its state by '.'", "leave --model out")),
     "streams apart": (
         _case("streams apart", "lora", ""),

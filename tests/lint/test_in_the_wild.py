@@ -1477,7 +1477,7 @@ import jax
 # +
 key = jax.random.key(0)
 tree = {"a": jax.random.normal(key, (2,))}
-jax.tree.map(lambda x: x.shape, tree)
+jax.tree.map(lambda x: 2 * x, tree)
 
 # MARK two
 noise = jax.random.uniform(key, (2,))

@@ -1,4 +1,4 @@
-"""Mistakes are found in whichever of two ways a program is written: a loss decorated, or an optimizer by keywords."""
+"""Mistakes are found however a program is written: a loss decorated, an optimizer by keywords, variables annotated."""
 
 from __future__ import annotations
 
@@ -54,6 +54,32 @@ def _named(text: str) -> str | None:
     return HEAD + ast.unparse(ast.fix_missing_locations(_Keywords().visit(ast.parse(text.removeprefix(HEAD)))))
 
 
+class _Annotations(ast.NodeTransformer):
+    """Annotates variables where they are assigned to by themselves."""
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        """Leave the fields of a class as they are."""
+        node.body = [one if isinstance(one, ast.Assign) else self.visit(one) for one in node.body]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        """Rewrite one assignment."""
+        if len(node.targets) > 1 or not isinstance(node.targets[0], ast.Name):
+            return node
+        return ast.AnnAssign(node.targets[0], ast.Constant("Any"), node.value, 1)
+
+
+def _annotated(text: str) -> str | None:
+    """Return a program whose variables are annotated; None if its body has none, or declares some global."""
+    body = text.removeprefix(HEAD)
+    tree = ast.parse(body)
+    if any(isinstance(node, ast.Global | ast.Nonlocal) for node in ast.walk(tree)):
+        return None
+    before = ast.unparse(tree)
+    after = ast.unparse(ast.fix_missing_locations(_Annotations().visit(tree)))
+    return HEAD + after if after != before else None
+
+
 def _programs(rewrite: Callable[[str], str | None], besides: set[str]) -> Iterator[tuple[str, str, str]]:
     """Yield the first bad program of each rule that can be rewritten: the code, the program, and that rewritten."""
     for code, cases in CASES.items():
@@ -65,9 +91,10 @@ def _programs(rewrite: Callable[[str], str | None], besides: set[str]) -> Iterat
 
 _DECORATED = [*_programs(_decorated, _OTHERWISE)]
 _NAMED = [*_programs(_named, set())]
+_ANNOTATED = [*_programs(_annotated, set())]
 
 
-@pytest.mark.parametrize(("code", "text", "other"), _DECORATED + _NAMED)
+@pytest.mark.parametrize(("code", "text", "other"), _DECORATED + _NAMED + _ANNOTATED)
 def test_rewritten(code: str, text: str, other: str) -> None:
     """The same mistakes are found."""
     compile(other, "main.py", "exec")
@@ -80,3 +107,4 @@ def test_enough() -> None:
     """Programs of many rules are tried."""
     assert len(_DECORATED) > 50
     assert len(_NAMED) > 30
+    assert len(_ANNOTATED) > 300

@@ -31,6 +31,8 @@ APPLY = {
     "turned": "    if not OLD:\n        optimizer.update(model, grads)\n    else:\n        optimizer.update(grads)\n",
     "elif": "    if grads is None:\n        return\n    elif OLD:\n        optimizer.update(grads)\n"
     "    else:\n        optimizer.update(model, grads)\n",
+    "returned": "    if OLD:\n        optimizer.update(grads)\n        return\n    optimizer.update(model, grads)\n",
+    "chosen": "    optimizer.update(grads) if OLD else optimizer.update(model, grads)\n",
     "try": "    try:\n        optimizer.update(model, grads)\n    except TypeError:\n        optimizer.update(grads)\n",
 }
 
@@ -69,6 +71,63 @@ def test_no_switch(body: str) -> None:
     """Of other code the update without the model is told of, or changed."""
     text = f"{HEAD}def apply(optimizer, model, grads):\n{body}{TAIL}"
     assert {"NNX102"} <= {finding.code for finding in look(text, options("0.11")).findings}
+
+
+DEFINED = """\
+if not OLD:
+
+    def make(model, tx):
+        return {made}
+
+    def apply(optimizer, model, grads):
+        optimizer.update(model, grads)
+else:
+
+    def make(model, tx):
+        return nnx.Optimizer(model, tx)
+
+    def apply(optimizer, model, grads):
+        optimizer.update(grads)
+
+
+"""
+RETURNED = """\
+def make(model, tx):
+    if OLD:
+        return nnx.Optimizer(model, tx)
+    return {made}
+
+
+def apply(optimizer, model, grads):
+    if OLD:
+        optimizer.update(grads)
+        return
+    optimizer.update(model, grads)
+
+
+"""
+MADE = "nnx.Optimizer(model, tx, wrt=nnx.Param)"
+
+
+@pytest.mark.parametrize("form", [DEFINED, RETURNED])
+def test_functions_for_each_release_stay(form: str, tmp_path: Path) -> None:
+    text = f"{HEAD}{form.format(made=MADE)}{TAIL.replace('nnx.Optimizer(', 'make(')}"
+    files, left = migrated(text, options("0.11", "0.12"))
+    assert files["main.py"] == text
+    assert not left
+    old = execute_all("0.10", {"main": text}, tmp_path / "old")["main"]
+    assert not old.code, old.err
+    for version in ("0.11", "0.12"):
+        new = execute_all(version, {"main": text}, tmp_path / version)["main"]
+        assert not new.code, new.err
+        assert agree(old.out, new.out)
+
+
+def test_the_compatible_class_of_later_releases_stays_beside_the_old_one() -> None:
+    made = RETURNED.format(made="nnx.ModelAndOptimizer(model, tx)").replace("update(model, grads)", "update(grads)")
+    text = f"{HEAD}{made}{TAIL.replace('nnx.Optimizer(', 'make(')}"
+    files, _ = migrated(text, options("0.11", "0.12"))
+    assert files["main.py"] == text
 
 
 SWITCHED = """\

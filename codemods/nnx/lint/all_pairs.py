@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arithmetic import squared
+from codemods.nnx.lint.nearest_image import before_wrapping
 from codemods.nnx.lint.places import each, formula_of, written
 from codemods.nnx.lint.syntax import argument, constant, several
 from codemods.nnx.nodes import last_word
@@ -110,12 +111,14 @@ def _distance(context: Context, function: FunctionFacts, depth: int) -> bool | N
     """Say whether a function gives the distance of two points; None if it gives neither that nor their difference."""
     given = formula_of(context, function)
     given = written(context, given, function.scope) if given is not None else None
+    given = before_wrapping(context, given, function.scope)
     if _difference(given):
         return False
     if isinstance(given, ast.Call) and last_word(given.func) in {"sqrt", "norm"} and given.args:
         under = written(context, given.args[0], function.scope)
         root = last_word(given.func) == "sqrt"
-        return True if _difference(_squares(context, under, function.scope) if root else under) else None
+        inner = _squares(context, under, function.scope) if root else before_wrapping(context, under, function.scope)
+        return True if _difference(inner) else None
     if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Pow) and constant(given.right) == 0.5:
         return True if _difference(_squares(context, given.left, function.scope)) else None
     if isinstance(given, ast.Call) and len(given.args) == 2 and not given.keywords and depth < _DEPTH:
@@ -142,4 +145,4 @@ def _squares(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
         same = len(total.args) == 2 and ast.dump(total.args[0]) == ast.dump(total.args[1])
         return written(context, total.args[0], scope) if same else None
     inner = squared(written(context, total.args[0], scope))
-    return written(context, inner, scope) if inner is not None else None
+    return before_wrapping(context, written(context, inner, scope), scope) if inner is not None else None

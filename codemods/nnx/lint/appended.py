@@ -92,8 +92,11 @@ def _for_itself(node: ast.Call, container: ast.expr, nodes: Iterable[ast.AST]) -
 def _for_this_run(function: FunctionFacts, node: ast.AST, nodes: Iterable[ast.AST]) -> bool:
     """Say whether an entry of a dict is set for what the same function reads behind it, and nothing else names it.
 
-    Each compilation sets it before it is read: ``settings["center"] = c; return build(settings)``.
+    Each compilation sets it before it is read: ``settings["center"] = c; return build(settings)``. The same holds of
+    several entries, as ``settings.update(...)`` sets them, where nothing but the function reads the dict afterwards.
     """
+    if isinstance(node, ast.Call):
+        return _updated_for_this_run(function, node, nodes)
     target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
     if not isinstance(node, ast.Assign) or not isinstance(target, ast.Subscript):
         return False
@@ -118,6 +121,24 @@ def _for_this_run(function: FunctionFacts, node: ast.AST, nodes: Iterable[ast.AS
     return any(
         isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.lineno > end and ast.dump(n) == text
         for n in nodes
+    )
+
+
+def _updated_for_this_run(function: FunctionFacts, node: ast.Call, nodes: Iterable[ast.AST]) -> bool:
+    """Say whether a dict is filled by ``update`` for what the same function reads behind it, and all that names it
+    elsewhere stands above the function, and in no other one."""
+    held = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr == "update" else None
+    if not isinstance(held, ast.Name):
+        return False
+    end, first = node.end_lineno or node.lineno, function.node.lineno
+    inside = set(ast.walk(function.node))
+    others = [n for n in ast.walk(function.scope.module.source.tree) if n not in inside]
+    named = [n for n in others if isinstance(n, ast.Name) and n.id == held.id]
+    hidden = [n for one in others if isinstance(one, ast.FunctionDef | ast.Lambda) for n in ast.walk(one)]
+    if any(n.lineno > first for n in named) or any(n in hidden for n in named):
+        return False
+    return any(
+        isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.lineno > end and n.id == held.id for n in nodes
     )
 
 

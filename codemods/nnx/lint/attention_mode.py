@@ -15,7 +15,7 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Mapping
+from codemods.nnx.values import Attr, Call, Const, Mapping, Value
 
 # where a project speaks of these, the mode may be set from somewhere else
 _ELSEWHERE = (b"set_attributes", b".decode", b"nnx.view", b"set_mode", b"setattr")
@@ -66,7 +66,7 @@ def _all_known(context: Context, event: CallEvent) -> bool:
     if any(isinstance(arg, ast.Starred) for arg in event.node.args):
         return False
     for name, value in event.value.keywords:
-        if name is not None:
+        if name is not None or _handed_in(context, event, value):
             continue
         if not _given_once(context, event):
             return False
@@ -84,6 +84,27 @@ def _all_known(context: Context, event: CallEvent) -> bool:
         if None in keys or "decode" in keys:
             return False
     return True
+
+
+def _handed_in(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether options that a call unpacks are a parameter alone, and no caller tells by them whether to decode."""
+    function = event.scope.function
+    unpacked = [part.value for part in event.node.keywords if part.arg is None]
+    names = [n.id for part in unpacked for n in ast.walk(part) if isinstance(n, ast.Name)]
+    if function is None or any(isinstance(n, ast.Call) for part in unpacked for n in ast.walk(part)):
+        return False
+    read = context.bodies.names(event.scope)
+    if not names or any(name not in function.params or len(read.get(name, ())) != 1 for name in names):
+        return False
+    found = [one.value for one in context.sources.originals(context.flow.here(value, event.scope))]
+    return bool(found) and all(one == Const(None) or _silent(one) for one in found)
+
+
+def _silent(options: Value) -> bool:
+    """Say whether a dict has none but known keys, and not the one that tells whether to decode."""
+    if not isinstance(options, Mapping):
+        return False
+    return all(isinstance(key, Const) and key.value != "decode" for key, _ in options.items)
 
 
 def _given_once(context: Context, event: CallEvent) -> bool:

@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays, batched, made_by_jax
 from codemods.nnx.lint.carry_width import other_width
+from codemods.nnx.lint.complex_values import is_complex
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.loop_arguments import swapped
@@ -19,12 +20,15 @@ from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.made_records import changed_fields, fields_given, record_fields
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import error_wanted, foreign, shown
+from codemods.nnx.lint.real_values import RealValues
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Const, Function, Item, Mapping, Param, Sequence, Unknown, Value
 
 _GROWING = frozenset({"jax.numpy.append", "jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack"})
 _WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
 _ALONE = "one part alone after"
+_COMPLEX = pattern(rb"fft|complex|\dj\b")
 _DEPTH = 20
 
 
@@ -435,8 +439,10 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
     if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple) and len(value.items) > 1:
         return "one array before, a tuple after" if Arrays(context, {}).of_bound(init) != UNKNOWN else ""
     before_ = Arrays(context, {}).of_bound(init)
-    return _difference(before_, Arrays(context, _given(context, body, {carry: before_})), body, value) or _grows(
-        context, body, carry, value
+    return (
+        _difference(before_, Arrays(context, _given(context, body, {carry: before_})), body, value)
+        or _grows(context, body, carry, value)
+        or _grows_complex(context, body, init, value)
     )
 
 
@@ -505,6 +511,7 @@ def _parts(context: Context, body: Body, carry: Param, init: Bound, before: Sequ
     arrays = Arrays(context, _given(context, body, given))
     for position, (one, two) in enumerate(zip(kinds, after.items, strict=True)):
         problem = _difference(one, arrays, body, two) or _grows(context, body, Item(carry, Const(position)), two)
+        problem = problem or _grows_complex(context, body, context.flow.follow(init, before.items[position]), two)
         if problem:
             return f"{problem} (part {position + 1})"
     return ""
@@ -591,6 +598,16 @@ def _grows(context: Context, body: Body, carry: Value, value: Value) -> str:
         return ""
     parts = value.args[0].items if isinstance(value.args[0], Sequence) else value.args
     return "it grows in every round" if len(parts) > 1 and carry in parts else ""
+
+
+def _grows_complex(context: Context, body: Body, init: Bound, value: Value) -> str:
+    """Say so if a carry of real numbers becomes complex, as a wave function by its first step."""
+    module = body.function.scope.module
+    if not any(one.source.matches(_COMPLEX) for one in (module, body.event.scope.module)):
+        return ""
+    if not is_complex(context, value, body.function.scope) or not RealValues(context).holds(init):
+        return ""
+    return "real numbers before, complex ones after"
 
 
 def _keys(value: Mapping) -> set[object] | None:

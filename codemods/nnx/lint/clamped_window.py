@@ -19,7 +19,9 @@ from codemods.nnx.values import Call, Each, Param, Unknown
 
 _COUNTING = frozenset({"builtins.range", "jax.numpy.arange", "numpy.arange"})
 # what makes the last windows right, or drops them
-_CARED_FOR = pattern(r"update_slice|\.at\[|where|mask|valid|minimum|\bmin\(|clip|pad|%|divisib|remain|tail|roll|wrap")
+_CARED_FOR = pattern(
+    r"update_slice|\.at\[|where|mask|valid|minimum|\bmin\(|clip|pad|%|divisib|remain|\btail|_tail|\broll\(|wrap\b"
+)
 _DEPTH = 6
 _TWICE = 2
 _Starts = tuple[Bound, Bound | None, int]

@@ -17,7 +17,7 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
-_RATIO = pattern(rb"(?<![a-z])ratios?\s*=\s*[\w.]*exp\(", re.I, needs=(b"ratio",))
+_RATIO = pattern(rb"(?<![a-z])ratios?\s*(?::[^=\n]*)?=\s*[\w.]*exp\(", re.I, needs=(b"ratio",))
 # distributions of which no sample lies outside, and bounds that keep their logarithm finite
 _BOUNDED = pattern(rb"squash|Tanh|Transformed|bijector|Beta\(|TruncatedNormal|truncated_normal",
                    needs=(b"squash", b"tanh", b"transformed", b"bijector", b"beta(", b"truncated"))  # fmt: skip

@@ -14,7 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import constant, inside, names_in, one_of
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Const, Loop, ModuleRef, Sequence, Value
+from codemods.nnx.values import Call, Const, Function, Loop, ModuleRef, Sequence, Value
 
 _SCRIPT = pattern(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
 _MAKING = pattern(
@@ -151,6 +151,8 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
         return False  # used up and split after all, or the other way round
     if one.helper and two.helper and (_other_setting(one, two) or _each_its_own(one, two)):
         return True
+    if one.helper and two.helper and in_script(scope) and _other_function(context, one, two):
+        return True
     if _in_one_expression(one, two) or _fed(one, two):
         return False
     if one.helper and two.helper:
@@ -270,6 +272,31 @@ def _other_setting(one: Use, two: Use) -> bool:
     return bool(unlike) and all(
         isinstance(a, ast.Constant) and isinstance(a.value, bool | str | float) for p in unlike for a in p
     )
+
+
+def _other_function(context: Context, one: Use, two: Use) -> bool:
+    """Say whether a script calls a helper twice, the second time for another function of its own or for the same in
+    another form, as the names say: two ways to write a density are compared by the same numbers."""
+    first, second = _given(one), _given(two)
+    if one.name != two.name or len(first) != len(second) or one.event.scope is not two.event.scope:
+        return False
+    values = one.event.scope.module.values
+    unlike = [
+        (a, b)
+        for a, b in zip(first, second, strict=True)
+        if ast.dump(a) != ast.dump(b) and isinstance(a, ast.Name) and isinstance(b, ast.Name)
+    ]
+    if any(all(isinstance(_denoted(context, values.get(n), one), Function) for n in pair) for pair in unlike):
+        return True
+    return any(b.id.startswith(a.id) and _FORM.fullmatch(b.id[len(a.id) :]) for a, b in unlike)
+
+
+_FORM = pattern(r"_(vec(tori[sz]ed)?|vmap(ped)?|flat(tened)?|jit(ted)?|naive|fast|slow|ref(erence)?|alt)")
+
+
+def _denoted(context: Context, value: Value | None, use: Use) -> Value | None:
+    """Return what a value is after all, such as the function that a name stands for."""
+    return context.flow.resolve(context.flow.here(value, use.event.scope)).value if value is not None else None
 
 
 def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
@@ -495,7 +522,7 @@ def _thrown_in_part(use: Use) -> bool:
     return thrown and bool(_PREDICTING.search(last(use.name).lower()))
 
 
-_AUGMENTING = pattern(r"crop|shift|flip|augment|jitter|rotat|mask")
+_AUGMENTING = pattern(r"crop|shift|flip|augment|jitter|rotat|mask|colou?r_?(transform|distort|aug)")
 
 
 def in_step(name: str) -> bool:
@@ -508,7 +535,12 @@ def _in_step(use: Use, loop: ast.For | ast.comprehension) -> bool:
     if not in_step(use.name) or not isinstance(loop.target, ast.Name):
         return False
     parts = [n for a in _given(use) for n in ast.walk(a) if isinstance(n, ast.Subscript)]
-    return any(isinstance(n.slice, ast.Name) and n.slice.id == loop.target.id for n in parts)
+    return any(
+        loop.target.id in names_in(one)  # also channels that lie side by side: x[..., 3 * i : 3 * (i + 1)]
+        for n in parts
+        for one in (n.slice.elts[-1:] if isinstance(n.slice, ast.Tuple) else [n.slice])
+        if isinstance(one, ast.Name) or (isinstance(one, ast.Slice) and isinstance(n.slice, ast.Tuple))
+    )
 
 
 def in_script(scope: Scope) -> bool:

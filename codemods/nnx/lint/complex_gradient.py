@@ -20,6 +20,7 @@ from codemods.nnx.values import Call, Const, Item, Mapping, Ref, Unknown, Value
 
 _TRANSFORMS = frozenset({"jax.grad", "jax.value_and_grad"})
 _WORDS = (b"complex", b"fft", b"1j")
+_NEAR = 12  # the depth from which a formula is looked at: few operations are left
 _OWN = (b"GradientTransformation", b"optax.stateless")  # transformations that may take the conjugate
 _ALIKE = frozenset(f"jax.numpy.{word}" for word in ("zeros_like", "ones_like", "copy", "array", "asarray"))
 
@@ -67,7 +68,10 @@ def _source(context: Context, found: Bound) -> bool:
     values = [one for _, one in found.value.items] if isinstance(found.value, Mapping) else [found.value]
     for value in values:
         home = context.bodies.home(value.node) if isinstance(value, Call) else None
-        if home is not None and is_complex(context, value, home):
+        if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):
+            within = found.frame.function.scope if found.frame is not None else None
+            home = within or context.bodies.module_scope(value.node)
+        if home is not None and is_complex(context, value, home, _NEAR if isinstance(value, Unknown) else 0):
             return True
     return False
 

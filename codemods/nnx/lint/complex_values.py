@@ -99,6 +99,9 @@ def _call(context: Context, value: Call, scope: Scope, depth: int) -> bool | Non
             return last(name) in {"fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "rfft2", "rfftn"}
         if name == "jax.lax.complex":
             return True
+        if name.startswith("jax.random."):
+            kind = value.argument(2, "dtype") if last(name) == "normal" else value.keyword("dtype")
+            return kind is not None and _wide(context, kind, scope)
         if not name.startswith("jax.numpy.") or last(name).startswith(("complex64", "complex128")):
             return name.startswith("jax.numpy.complex")
         dtype = value.keyword("dtype")

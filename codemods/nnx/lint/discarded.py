@@ -81,7 +81,7 @@ def last_of_cell(event: CallEvent) -> bool:
 def is_pure(event: CallEvent, name: str) -> bool:
     """Say whether a call does nothing but give a result."""
     if name in TREE_MAPS:
-        return bool(event.node.args) and _harmless(event.node.args[0])
+        return bool(event.node.args) and _harmless(event.node.args[0]) and not _looks(event.node.args[0])
     home, _, word = name.rpartition(".")
     if word in IN_PLACE:
         return False  # NNX843 says so
@@ -104,6 +104,18 @@ def _harmless(node: ast.expr) -> bool:
     if not isinstance(node, ast.Lambda) or isinstance(node.body, ast.Constant):
         return False  # `lambda a, b: None` only compares the structure of the trees
     return not any(isinstance(n, ast.Call) and not _without_effect(n.func) for n in ast.walk(node.body))
+
+
+def _looks(node: ast.expr) -> bool:
+    """Say whether a function asks for the shape or the type of an array: a look at a tree that was left there, or a
+    test of its structure."""
+    asked = node.body if isinstance(node, ast.Lambda) else node
+    if isinstance(asked, ast.Call) and len(asked.args) == 1:
+        asked = asked.func
+    return isinstance(asked, ast.Attribute) and asked.attr in _SHAPES
+
+
+_SHAPES = frozenset({"shape", "size", "ndim", "dtype", "result_type"})
 
 
 def _without_effect(func: ast.expr) -> bool:

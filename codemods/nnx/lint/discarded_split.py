@@ -21,12 +21,15 @@ def _check(context: Context) -> Iterator[Finding]:
         if not (event.node.args or event.node.keywords):
             continue  # something that is not written yet
         if name.startswith("jax.random.") and not in_test(event.scope) and not last_of_cell(event):
+            ordered = last(name) in {"shuffle", "permutation"}
             yield finding(
                 RULE.code,
                 event.scope,
                 event.node,
-                f"the result of `{last(name)}` is thrown away, and the key stays as it was",
-                "take the new keys: key, subkey = jax.random.split(key)",
+                f"the result of `{last(name)}` is thrown away, and the {'order' if ordered else 'key'} stays as it was",
+                "take what it gives: x = jax.random.permutation(key, x)"
+                if ordered
+                else "take the new keys: key, subkey = jax.random.split(key)",
             )
 
 

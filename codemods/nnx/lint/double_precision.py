@@ -68,7 +68,12 @@ def _large(event: CallEvent) -> bool:
             return True
         if isinstance(node, ast.Name | ast.Attribute) and _NUMBERS.search(last_word(node).lower()):
             return True
-    return False
+        if isinstance(node, ast.Dict):  # {"timestamp": jnp.asarray(column, jnp.int64)}
+            keys = [key for key, one in zip(node.keys, node.values, strict=True) if one is event.node]
+            if any(isinstance(text := constant(key), str) and _NUMBERS.search(text.lower()) for key in keys):
+                return True
+    read = (constant(n.slice) for n in ast.walk(event.node) if isinstance(n, ast.Subscript))
+    return any(isinstance(text, str) and _NUMBERS.search(text.lower()) for text in read)
 
 
 def _types(context: Context, event: CallEvent) -> list[ast.expr]:

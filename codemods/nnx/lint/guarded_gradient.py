@@ -241,11 +241,11 @@ def _behind_root(context: Context, event: CallEvent, name: str) -> ast.expr | No
             continue
         divisor = node.right
         if isinstance(divisor, ast.BinOp) and isinstance(divisor.op, ast.Add):
-            small = constant(divisor.right)
-            value = event.scope.module.values.get(divisor.left)
-            root = divisor.left is event.node or (isinstance(value, Call) and value.node is event.node)
-            if root and isinstance(small, float) and 0 < small <= 1e-3:
-                return divisor
+            for side, other in ((divisor.left, divisor.right), (divisor.right, divisor.left)):
+                value = event.scope.module.values.get(side)
+                root = side is event.node or (isinstance(value, Call) and value.node is event.node)
+                if root and constant(other) != 0 and about_zero(context, other, event.scope):
+                    return divisor
     return None
 
 

@@ -12,11 +12,13 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.cut_leaves import cut_leaves
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
-from codemods.nnx.lint.places import each, foreign, in_test, written
+from codemods.nnx.lint.origins import own_stores
+from codemods.nnx.lint.places import each, foreign, in_test, passed, written
 from codemods.nnx.lint.sliced_leaves import sliced_leaves
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
+    Attr,
     Call,
     Changed,
     Comprehension,
@@ -228,7 +230,32 @@ def _inserted(context: Context, node: ast.expr, scope: Scope, depth: int, whole:
     names = _names(context, node, scope)
     if names is not None:
         return names if whole and list(names) != sorted(names) else None
+    if (kept := _kept(context, node, scope)) is not None:
+        return _inserted(context, *kept, depth + 1)
     return _unsorted(context, node, scope, depth) if whole else None
+
+
+def _kept(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.Call, Scope] | None:
+    """Return the call whose result an attribute of ``self`` or a parameter is, with where it stands: ``list(params)``.
+
+    Args:
+        context: the analysis.
+        node: the expression that reads it.
+        scope: the scope around that.
+    """
+    value = scope.module.values.get(node)
+    made: list[Bound] = []
+    if isinstance(value, Attr):
+        made = own_stores(context, value)
+    elif isinstance(value, Param) and value is not value.function.self_param:
+        sites = context.flow.sites.callers(value.function)
+        given = passed(sites[0], value) if len(sites) == 1 else None
+        made = [context.flow.here(given, sites[0].scope)] if given is not None else []
+    found = made[0].value if len(made) == 1 else None
+    if not isinstance(found, Call) or last_word(found.node.func) not in _COPYING | _VIEWS:
+        return None
+    home = context.bodies.home(found.node) or context.bodies.module_scope(found.node)
+    return (found.node, home) if home is not None else None
 
 
 def _names(context: Context, node: ast.expr, scope: Scope) -> _Keys | None:

@@ -17,6 +17,7 @@ from codemods.nnx.lint.carried_keys import carried_keys
 from codemods.nnx.lint.compared_draws import harmless_pair, in_step, meant_pair, warmed_up, weak_round
 from codemods.nnx.lint.conditions import apart, named_apart, opposed, told_by_value
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.drawn_over import drawn_over
 from codemods.nnx.lint.idle_keys import idle
 from codemods.nnx.lint.key_of_state import kept_in_states
 from codemods.nnx.lint.key_purpose import (
@@ -284,7 +285,7 @@ def _of_key(
             continue
         if ignored_parts(context, use) or only_measured(context, use) or shown_with_key(use):
             continue
-        if not idle(context, use):
+        if not idle(context, use) and not drawn_over(context, use):
             yield Reuse(
                 scope,
                 use.event.node,

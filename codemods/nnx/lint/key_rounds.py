@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.carried_dict import changed_in_place
 from codemods.nnx.lint.keys import SAME, Use, binds, kept, varies
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import formula_of
 from codemods.nnx.lint.syntax import argument, constant, inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Function, Item, Param, Sequence, Value
 
 ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 ORDERED = {"choice": "a", "permutation": "x", "shuffle": "x"}  # the parameter that takes what is put into an order
@@ -143,10 +144,11 @@ def _in_step(use: Use, loop: ast.AST) -> bool:
 def in_each_round(context: Context, use: Use) -> bool:
     """Say whether the body of a loop of JAX draws from a key that comes from outside of it."""
     function, key = use.event.scope.function, use.key
-    if function is None or (use.helper and not _BEGINNING.search(use.name) and not _moves_on(context, use)):
+    if function is None or not isinstance(key, Free | Param | Item):
         return False
-    if not isinstance(key, Free | Param | Item):
-        return False
+    if use.helper and not _BEGINNING.search(use.name):
+        if not _moves_on(context, use) and not _adds_noise(context, use.event):
+            return False
     while isinstance(key, Item):
         if not isinstance(key.index, Const):
             return False  # one of many keys, another one in every round
@@ -154,9 +156,89 @@ def in_each_round(context: Context, use: Use) -> bool:
     outside = key.scope.function if isinstance(key, Free) else key.function if isinstance(key, Param) else function
     if outside is function or (isinstance(key, Free) and SAME.search(key.name)):
         return False
+    if _one_draw(context, function) and not use.helper:
+        callers = context.flow.sites.callers(function) or _on_way(context, function)
+        bodies = {event.scope.function for event in callers}
+        if callers and outside is not None and all(_adds_noise(context, event) for event in callers):
+            inside_loop = _runs_in(context, outside, bodies)
+            return not inside_loop and all(body is not None and _of_rounds(context, body) for body in bodies)
+    return _of_rounds(context, function)
+
+
+def _of_rounds(context: Context, function: FunctionFacts) -> bool:
+    """Say whether nothing but a loop of JAX runs a function, as its body."""
     tracing = context.traced.get(function)
     roots = [root.transform for root in tracing.roots] if tracing is not None else []
     return bool(roots) and all(name in ROUNDS for name in roots) and not (tracing and tracing.sites)
+
+
+def _on_way(context: Context, function: FunctionFacts) -> list[CallEvent]:
+    """Return the calls through which a traced function is run that others get as an argument."""
+    tracing = context.traced.get(function)
+    nodes = {way.node for way in tracing.ways} if tracing is not None else set()
+    scopes = {home for node in nodes if (home := context.bodies.home(node)) is not None}
+    return [event for scope in scopes for event in context.bodies.calls.get(scope, ()) if event.node in nodes]
+
+
+def _runs_in(context: Context, function: FunctionFacts, bodies: set[FunctionFacts | None]) -> bool:
+    """Say whether a function may run in one of some bodies, by what calls it or what it is defined in."""
+    pending, seen = [function], {function}
+    while pending:
+        one = pending.pop()
+        if one in bodies:
+            return True
+        tracing = context.traced.get(one)
+        around = [way.by for way in tracing.ways] if tracing is not None else []
+        around += [f for event in context.flow.sites.callers(one) if (f := event.scope.function) is not None]
+        outer = one.scope.parent.function if one.scope.parent is not None else None
+        for other in [*around, *([outer] if outer is not None else [])]:
+            if other not in seen:
+                seen.add(other)
+                pending.append(other)
+    return False
+
+
+def _adds_noise(context: Context, event: CallEvent) -> bool:
+    """Say whether a function that gives noise is called, and a sum made of what it gives: ``x + noise(key, x.shape)``.
+
+    Args:
+        context: the analysis.
+        event: the call.
+    """
+    held = context.flow.here(event.value.callee, event.scope)
+    called = [one.function for one in context.flow.calls.callables(held)]
+    if not called:  # an argument of the function around
+        called = [one.value.facts for one in context.sources.originals(held) if isinstance(one.value, Function)]
+    if len(called) != 1 or not _one_draw(context, called[0]):
+        return False
+    sums = (n for n in context.bodies.nodes(event.scope) if isinstance(n, ast.BinOp | ast.AugAssign))
+    for node in sums:
+        if isinstance(node.op, ast.Add | ast.Sub):
+            sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+            if any(side is event.node for side in sides) and not any(isinstance(side, ast.Constant) for side in sides):
+                return True
+    return False
+
+
+def _one_draw(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function gives noise that it draws, scaled at most: ``return scale * normal(key, shape)``."""
+    formula = formula_of(context, function)
+    if formula is None or _ON_PURPOSE.search(function.name):
+        return False
+    calls = [n for n in ast.walk(formula) if isinstance(n, ast.Call)]
+    parts = (ast.BinOp, ast.Mult, ast.Div, ast.Call, ast.Name, ast.Attribute, ast.Load, ast.Constant, ast.keyword)
+    if len(calls) != 1 or not all(isinstance(n, parts) for n in ast.walk(formula)):
+        return False
+    value = function.scope.module.values.get(calls[0])
+    name = context.flow.calls.callee_name(context.flow.here(value, function.scope)) if value is not None else ""
+    return name.startswith("jax.random.") and last(name) in _NOISE
+
+
+_NOISE = frozenset({"normal", "uniform", "truncated_normal", "gumbel", "laplace", "rademacher"})
+# functions of these names give what is the same in every round
+_ON_PURPOSE = pattern(
+    r"(^|_)(init\w*|feature\w*|project\w*|embed\w*|latent\w*|prior|basis|hash\w*|target|sketch\w*|weights?|bias)(_|$)"
+)
 
 
 def _moves_on(context: Context, use: Use) -> bool:
@@ -167,7 +249,9 @@ def _moves_on(context: Context, use: Use) -> bool:
         return False
     made = function.scope.module.values.get(event.node)
     firsts = [one.items[0] if isinstance(one, Sequence) and one.items else one for one in function.returns]
-    if made is None or not firsts or any(one is not made and one != Item(made, Const(0)) for one in firsts):
+    if made is None or not firsts:
+        return False
+    if any(one is not made and one != Item(made, Const(0)) and not _part_moves(use, made, one) for one in firsts):
         return False
     rest = [one for one in (*event.node.args, *(k.value for k in event.node.keywords)) if one is not use.node]
     own = set(function.params) | set(function.scope.bindings)
@@ -178,6 +262,20 @@ def _moves_on(context: Context, use: Use) -> bool:
         for n in ast.walk(callee.function.node)
         if isinstance(n, ast.Call)
     )  # fmt: skip
+
+
+def _part_moves(use: Use, made: Value, given: Value) -> bool:
+    """Say whether a part of the next carry is what a helper makes of the same part of this one:
+    ``x, value, taken = kernel(key, x, value)`` before ``return (x, value, count + taken), x``."""
+    arguments = (*use.event.value.args, *(one for _, one in use.event.value.keywords))
+    if not isinstance(given, Sequence):
+        return False
+    for place, part in enumerate(given.items):
+        if part is made or part == Item(made, Const(0)):
+            before = [a for a in arguments if isinstance(a, Item) and a.index == Const(place)]
+            if any(isinstance(one.base, Param) and one.base.function is use.event.scope.function for one in before):
+                return True
+    return False
 
 
 def handed_on(context: Context, use: Use) -> bool:

@@ -13,6 +13,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.inlined import inlined, word_of, words_of_formulas
 from codemods.nnx.lint.places import in_test, own_scopes, written
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.templates import Bound, Reading, matches, parsed, terms
@@ -70,6 +71,7 @@ def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator
     if not asked:
         return
     words, told = context.shared(_Words), set[ast.expr]()
+    found: list[tuple[Wrong, ast.BinOp | ast.Call, Scope]] = []
     for module, some in asked.items():
         done = words.of_module(module)
         here = [one for one in some if any(_needs(form)[1] <= done for form in one.forms)]
@@ -79,7 +81,18 @@ def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator
                 for wrong, form in fitting.get(kind, ()):
                     if _fits(context, words, wrong, form, node, scope) and not _told(context, node, scope, told):
                         told.add(node)
-                        yield finding(code, scope, node, wrong.message, wrong.help)
+                        found.append((wrong, node, scope))
+    for wrong, node, scope in found:
+        functions = {one.function.name for other, _, one in found if other is wrong and one.function is not None}
+        if not _of_function(context, node, scope, functions):
+            yield finding(code, scope, node, wrong.message, wrong.help)
+
+
+def _of_function(context: Context, node: ast.expr, scope: Scope, told: Collection[str]) -> bool:
+    """Say whether a formula is all in a function that is called, or one of these, where it is told, is called in it."""
+    if isinstance(node, ast.Call) and inlined(context, node, scope) is not None:
+        return True
+    return any(isinstance(one, ast.Call) and last_word(one.func) in told for one in ast.walk(node))
 
 
 class _Words:
@@ -94,12 +107,11 @@ class _Words:
         self._formulas: dict[Scope, Sequence[tuple[ast.BinOp | ast.Call, str]]] = {}
 
     def of(self, scope: Scope) -> frozenset[str]:
-        """Return the words of a body."""
+        """Return the words of a body, with those of the formulas that it calls."""
         if scope not in self._known:
-            self._known[scope] = frozenset(
-                last_word(node.func) if isinstance(node, ast.Call) else type(node.op).__name__
-                for node, _ in self.formulas(scope)
-            )
+            own = {word_of(node) for node, _ in self.formulas(scope)}
+            called = self._context.shared(words_of_formulas)
+            self._known[scope] = frozenset(own.union(*(called[word] for word in own & called.keys())))
         return self._known[scope]
 
     def of_module(self, module: ModuleFacts) -> frozenset[str]:
@@ -272,8 +284,11 @@ def _overlap(one: ast.expr, other: ast.expr) -> bool:
 
 
 def _set(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
-    """Return what a variable was set to; itself if that was made of what it was before: ``x = x - x.max()``."""
+    """Return what a variable was set to, or what a function gives that is a formula; a variable itself if it was made
+    of what it was before: ``x = x - x.max()``."""
     made = written(context, node, scope)
+    if isinstance(made, ast.Call):
+        made = inlined(context, made, scope) or made
     return node if isinstance(node, ast.Name) and node.id in names_in(made) else made
 
 

@@ -22,13 +22,15 @@ _HANDLED = frozenset(
     {"custom_vjp", "custom_jvp", "stop_gradient", "custom_root", "custom_linear_solve", "closure_convert", "vjp"}
 )
 
+_SOLVER = "jax.scipy.optimize.minimize"  # which runs such a loop
+
 # what takes functions and differentiates none of them
 _WITHOUT = frozenset({"stop_gradient", "custom_root", "custom_linear_solve"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     loops: dict[FunctionFacts, list[tuple[ast.Call, str]]] = {}
-    for event, name in foreign(context, "while_loop", "fori_loop"):
+    for event, name in foreign(context, "while_loop", "fori_loop", "minimize"):
         function = event.scope.function
         if (
             function is None
@@ -38,7 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
             or _chosen(context, event)
         ):
             continue
-        if name == "jax.lax.while_loop" or (name == "jax.lax.fori_loop" and _open(context, event)):
+        if name in {"jax.lax.while_loop", _SOLVER} or (name == "jax.lax.fori_loop" and _open(context, event)):
             loops.setdefault(function, []).append((event.node, last(name)))
     if not loops:
         return
@@ -49,6 +51,8 @@ def _check(context: Context) -> Iterator[Finding]:
         for node, word in loops.get(function, ()):
             # a condition alone has no gradient to hand on
             parts = node.args[1:] if word == "while_loop" else node.args[2:]
+            if word == "minimize":
+                parts = [*node.args, *(one.value for one in node.keywords)]
             if node not in seen and any(_used(part, names) for part in parts):
                 seen.add(node)
                 yield finding(
@@ -56,8 +60,10 @@ def _check(context: Context) -> Iterator[Finding]:
                     function.scope,
                     node,
                     f"{shown(function)} is differentiated, and {word} "
-                    + ("has no gradient" if word == "while_loop" else "with a bound that is traced has no gradient"),
-                    "use fori_loop with known bounds, or scan",
+                    + ("with a bound that is traced has no gradient" if word == "fori_loop" else "has no gradient"),
+                    "use fori_loop with known bounds, or scan"
+                    if word != "minimize"
+                    else "differentiate the condition of the minimum: jax.lax.custom_root, or jax.custom_vjp",
                 )
 
 

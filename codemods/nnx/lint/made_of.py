@@ -10,11 +10,12 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.arrays import FLOAT, Arrays
+from codemods.nnx.lint.chain_layers import may_hold
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Changed, Choice, Class, Const, Loop, Ref, Sequence, Value
+from codemods.nnx.values import Call, Changed, Choice, Class, Const, Loop, Ref, Sequence, Star, Value
 
 _VARIABLES = ("Param", "BatchStat", "Cache", "Intermediate", "Variable")
 _INITIALIZERS = ("flax.nnx.initializers.", "jax.nn.initializers.")
@@ -29,6 +30,8 @@ _Wrong = tuple[CallEvent, ast.expr, str, str]
 def misplaced(context: Context) -> Iterator[_Wrong]:
     """Yield the arguments with what is wrong, and the way out."""
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", *_VARIABLES, "Sequential", "chain"):
+        if name in _SEQUENCES and not in_test(event.scope) and not context.bodies.guarded(event.node, event.scope):
+            yield from _unfinished(context, event, name)
         if event.value.starred or in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
             continue
         word = name.removeprefix("flax.nnx.")
@@ -130,6 +133,31 @@ def _chain(context: Context, event: CallEvent) -> Iterator[_Wrong]:
         if module:
             text = event.scope.module.source.text(node)
             yield event, node, f"`{text}` is the class of a layer, and no layer", f"make one: {text}(..., rngs=rngs)"
+
+
+def _unfinished(context: Context, event: CallEvent, name: str) -> Iterator[_Wrong]:
+    """Yield the functions in a chain of layers that want more than what the layer before gives."""
+    for node, value in zip(event.node.args, event.value.args, strict=True):
+        given = context.flow.here(value.value if isinstance(value, Star) else value, event.scope)
+        several = isinstance(value, Star) or name == "flax.linen.Sequential"
+        for one in may_hold(context, given) if several else (given,):
+            found = context.flow.resolve(one).value
+            wanted = _MORE.get(found.name) if isinstance(found, Ref) else None
+            if wanted is not None and isinstance(found, Ref):
+                word = last(found.name)
+                message = f"the chain gives `{word}` its input alone, and it needs {wanted} as well: TypeError"
+                yield event, node, message, f"write functools.partial({word}, {wanted}=...)"
+                return
+
+
+_SEQUENCES = frozenset({"flax.nnx.Sequential", "flax.linen.Sequential"})
+# functions that need more than an array, and what
+_MORE = {
+    **{f"flax.{home}.{word}_pool": "window_shape" for home in ("nnx", "linen") for word in ("max", "avg", "min")},
+    "jax.numpy.reshape": "shape",
+    "jax.image.resize": "shape",
+    "jax.nn.one_hot": "num_classes",
+}
 
 
 def _indices(context: Context) -> Iterator[_Wrong]:

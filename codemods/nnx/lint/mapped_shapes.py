@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Const, Item, Mapping, Ref, Sequence, Value
+from codemods.nnx.values import Changed, Comprehension, Const, Item, Mapping, Ref, Sequence, Star, Value
 
 _MAPS = {
     "jax.tree.map": 0,
@@ -27,6 +27,8 @@ _MAKERS = frozenset(
 _DRAWS = frozenset(
     f"jax.random.{name}" for name in ("normal", "uniform", "truncated_normal", "bernoulli", "exponential", "gumbel")
 )
+_TREES = (Mapping, Sequence, Comprehension, Changed)
+_DEPTH = 4  # how many dicts and lists stand in each other
 _POSITIONS = {"truncated_normal": 3, "bernoulli": 2}  # of the others it is the second
 
 
@@ -80,14 +82,14 @@ def _taken_for_arrays(context: Context, event: CallEvent) -> bool:
 
 
 def _shapes(context: Context, event: CallEvent) -> tuple[set[int], bool]:
-    """Return how long the tuples in the dict are that is mapped, and whether all that they hold is numbers.
+    """Return how long the tuples in the dict or list are that is mapped, and whether all that they hold is numbers.
 
     Args:
         context: the analysis.
         event: the call of the map.
     """
     given = context.flow.here(event.value.args[1], event.scope)
-    found = context.sources.all_of(given, lambda value: isinstance(value, Mapping))
+    found = context.sources.all_of(given, lambda value: isinstance(value, _TREES))
     lengths: set[int] = set()
     numbers = True
     for one in found or ():
@@ -100,18 +102,19 @@ def _shapes(context: Context, event: CallEvent) -> tuple[set[int], bool]:
 
 
 def _tuples(context: Context, tree: Bound, depth: int = 0) -> list[tuple[Value, ...]] | None:
-    """Return the tuples that a dict of dicts holds; None if it holds something else."""
-    if not isinstance(tree.value, Mapping) or depth > 4:
+    """Return the tuples that a dict or list of such holds; None if it holds something else."""
+    entries = _entries(context, tree.value) if depth <= _DEPTH else None
+    if entries is None:
         return None
     found: list[tuple[Value, ...]] = []
-    for _, item in tree.value.items:
+    for item in entries:
         one = context.flow.follow(tree, item)
-        if isinstance(one.value, Mapping):
+        if isinstance(one.value, _TREES) and not _is_tuple(one.value):
             inner = _tuples(context, one, depth + 1)
             if inner is None:
                 return None
             found += inner
-        elif isinstance(one.value, Sequence) and isinstance(one.value.node, ast.Tuple):
+        elif isinstance(one.value, Sequence) and _is_tuple(one.value):
             items = tuple(context.flow.follow(one, part).value for part in one.value.items)
             if any(isinstance(part, Sequence | Mapping) for part in items):
                 return None
@@ -119,6 +122,37 @@ def _tuples(context: Context, tree: Bound, depth: int = 0) -> list[tuple[Value, 
         else:
             return None
     return found
+
+
+def _is_tuple(value: Value) -> bool:
+    return isinstance(value, Sequence) and isinstance(value.node, ast.Tuple)
+
+
+def _entries(context: Context, tree: Value) -> list[Value] | None:
+    """Return the entries of a dict or list: of one that a loop fills or a comprehension makes, those of one round.
+
+    Args:
+        context: the analysis.
+        tree: the dict or list.
+    """
+    if isinstance(tree, Mapping):
+        return [item for key, item in tree.items if key is not None] if all(key for key, _ in tree.items) else None
+    if isinstance(tree, Sequence):
+        whole = isinstance(tree.node, ast.List) and not any(isinstance(item, Star) for item in tree.items)
+        return list(tree.items) if whole else None
+    if isinstance(tree, Comprehension):
+        return [tree.element]
+    if not isinstance(tree, Changed) or not _one_more(tree.node):
+        return None
+    before = _entries(context, tree.before) if isinstance(tree.before, Mapping | Sequence | Changed) else []
+    return [*before, tree.value] if before is not None else None
+
+
+def _one_more(node: ast.AST) -> bool:
+    """Say whether a change gives a container one entry: ``d[key] = value`` or ``parts.append(value)``."""
+    return isinstance(node, ast.Subscript) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
+    )
 
 
 def _mapped(context: Context, event: CallEvent, before: int) -> tuple[FunctionFacts, str] | None:

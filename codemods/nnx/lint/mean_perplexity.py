@@ -11,6 +11,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.perplexity_metric import averaged_metrics
 from codemods.nnx.lint.places import in_test, scopes
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
@@ -22,6 +23,14 @@ _WRAPPING = frozenset({"float", "item", "array", "asarray", "stack", "device_get
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for scope, node, name in averaged_metrics(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"of `{name}` the mean over the batches is taken, which is greater than the perplexity of all together",
+            "take the mean of the losses alone, and then its exponential",
+        )
     for scope in scopes(context):
         mentions = scope.module.source.mentions
         if mentions(b"exp(") and (mentions(b"ppl") or mentions(b"erplex")) and not in_test(scope):

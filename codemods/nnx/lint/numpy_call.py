@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.host_objects import host_object
 from codemods.nnx.lint.left_out_objects import of_left_out_object
 from codemods.nnx.lint.names import NUMPY_ALLOWED, STATIC_RESULTS, last
 from codemods.nnx.lint.places import (
@@ -54,7 +55,10 @@ _MAKING = frozenset(
 def _check(context: Context) -> Iterator[Finding]:
     yield from _tables(context)
     yield from _buffers(context)
+    objects = any(module.source.mentions(b"scipy") for module in context.project.modules)
     for event, name in (*traced_calls(context, level=0), *differentiated_calls(context)):
+        made = host_object(context, event) if not name and objects else ""
+        name = name or made
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
         if not (numpy or name.startswith(_HOST)) or (numpy and last(name) in NUMPY_ALLOWED):
             continue
@@ -76,7 +80,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 RULE.code,
                 event.scope,
                 event.node,
-                f"`{name}` needs a value, and there is only a tracer",
+                f"{'what ' if made else ''}`{name}` {'made ' if made else ''}needs a value, and there is only a tracer",
                 "use jax.scipy, or jax.pure_callback" if name.startswith("scipy.") else "use jax.numpy",
                 _fix(context, event, name) if not name.startswith("scipy.") else None,
             )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow.calls import Callee
 from codemods.nnx.frames import Bound
-from codemods.nnx.values import Attr, Call, Param
+from codemods.nnx.values import Attr, Call, Free, Param, Value
 
 
 def given_to_objects(context: Context, bound: Bound) -> Iterator[Bound]:
@@ -49,6 +49,31 @@ def methods_of_objects(context: Context, event: CallEvent) -> list[FunctionFacts
         event: the call.
     """
     return [method for method, calls in context.shared(_calls).items() if any(one is event for one, _ in calls)]
+
+
+def method_of(context: Context, callee: Value, scope: Scope) -> FunctionFacts | None:
+    """Return the method that is called, as ``model`` or ``model.encode``, on an object that a function gets.
+
+    Args:
+        context: the analysis.
+        callee: what is called; its object is an argument, of the function that calls or of one around it.
+        scope: where it is called.
+
+    Returns:
+        The method; None if the object is not of one class of the project by all that is handed in for it.
+    """
+    held, name = (callee.base, callee.name) if isinstance(callee, Attr) else (callee, "__call__")
+    if isinstance(held, Free):
+        bindings = held.scope.bindings.get(held.name, ())
+        if len(bindings) != 1 or held.name in held.scope.rebound or held.name in held.scope.remote:
+            return None
+        scope = held.scope
+        held = bindings[0]
+    if not isinstance(held, Param) or held is held.function.self_param:
+        return None
+    classes = {context.flow.classes.class_of(one) for one in context.sources.originals(context.flow.here(held, scope))}
+    cls = classes.pop() if len(classes) == 1 else None
+    return context.flow.classes.method(cls, name) if cls is not None else None
 
 
 def _calls(context: Context) -> dict[FunctionFacts, list[tuple[CallEvent, Bound]]]:

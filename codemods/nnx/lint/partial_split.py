@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.chain_layers import must_hold
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.merge_parts import unmerged
 from codemods.nnx.lint.places import foreign
@@ -172,11 +173,17 @@ _LISTS = frozenset({"flax.nnx.Sequential", "flax.nnx.List"})
 
 
 def _layers(context: Context, made: Bound) -> list[Bound]:
-    """Return the layers that a chain or list is made of, as far as they are written out."""
+    """Return the layers that a chain or list is made of, as far as they are written out or filled in for certain."""
     if isinstance(made.value, Sequence):
         return [context.flow.follow(made, one) for one in made.value.items if not isinstance(one, Star)]
     given = made.value.args if isinstance(made.value, Call) else ()
     parts = [context.flow.follow(made, one) for one in given if not isinstance(one, Star)]
+    parts += [
+        layer
+        for one in given
+        if isinstance(one, Star)
+        for layer in must_hold(context, context.flow.with_value(made, one.value))
+    ]
     return [layer for one in parts for layer in (_layers(context, one) if isinstance(one.value, Sequence) else [one])]
 
 

@@ -20,7 +20,7 @@ from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
 from codemods.nnx.lint.uncompiled import never_compiled
 from codemods.nnx.may.may import Made
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import AnnotatedAssign, last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.source import Source
 from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Param, Unknown, Value
@@ -127,7 +127,7 @@ def _by_type(context: Context) -> dict[type[ast.AST], list[tuple[int, Scope, ast
             kind = type(node)
             if kind not in _PLENTY:
                 number += 1
-                found.setdefault(kind, []).append((number, scope, node))
+                found.setdefault(ast.Assign if kind is AnnotatedAssign else kind, []).append((number, scope, node))
     return found
 
 
@@ -273,6 +273,23 @@ def callers_of(context: Context, function: FunctionFacts) -> list[CallEvent]:
         for event in context.flow.sites.calls_of(function.name)
         if isinstance(event.node.func, ast.Attribute) and not context.flow.calls.name(event)
     ]
+
+
+def functions_called(context: Context, event: CallEvent) -> list[FunctionFacts]:
+    """Return the project's functions that a call reaches; a method of an unknown object by its name, if one class
+    alone has it.
+
+    Args:
+        context: the analysis.
+        event: the call.
+    """
+    found = [one.function for one, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope))]
+    func = event.node.func
+    if found or not isinstance(func, ast.Attribute) or context.shared(_method_names).get(func.attr, 0) != 1:
+        return found
+    if context.flow.calls.name(event):
+        return found
+    return [cls.methods[func.attr] for cls in context.project.classes() if func.attr in cls.methods]
 
 
 def _method_names(context: Context) -> Counter[str]:

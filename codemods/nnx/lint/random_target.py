@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.places import foreign, functions_called, in_test
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Item
@@ -66,8 +66,8 @@ def _drawn_by_helper(context: Context, event: CallEvent, drawing: set[Scope]) ->
     for other in context.bodies.calls.get(event.scope, ()):
         if other is event or context.flow.calls.name(other):
             continue
-        for callee, _ in context.flow.calls.invoked(context.flow.here(other.value, other.scope)):
-            if callee.function.scope in drawing:
+        for function in functions_called(context, other):
+            if function.scope in drawing:
                 if names & names_in(other.node):
                     return False
                 found = True
@@ -105,8 +105,9 @@ def _predicted(context: Context, event: CallEvent, target: ast.expr) -> bool:
         others = [one for one in outer.args if one is not target]
     else:
         return False
-    made = written(context, others[0], event.scope) if len(others) == 1 else None
-    if not isinstance(made, ast.Call) or not made.args:
+    value = event.scope.module.values.get(others[0]) if len(others) == 1 else None
+    made = value.node if isinstance(value, Call) else None
+    if made is None or not made.args:
         return False
     calls = context.bodies.calls.get(event.scope, ())
     return any(one.node is made and not context.flow.calls.name(one).startswith(_LIBRARIES) for one in calls)

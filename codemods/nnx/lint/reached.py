@@ -9,13 +9,14 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BODIES, last
+from codemods.nnx.lint.object_calls import method_of
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.settings import Given, named_way, settings
 from codemods.nnx.lint.syntax import constant, is_none, keyword, several
 from codemods.nnx.lint.traced import function_of, has_rule
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Attr, Call, Free, Item, Param, Star, Value
+from codemods.nnx.values import Call, Free, Item, Param, Star, Value
 
 _DEPTH = 4  # how many calls deep a gradient is followed
 # what of NNX has parameters for certain
@@ -44,9 +45,10 @@ class Reach:
         self._mapped = context.shared(_mapped)
         self._around = _around(context, places, self._mapped)
         for function, _ in _differentiated(context, without):
-            events = context.bodies.calls.get(function.scope, ())
-            if function not in self._around and any(_method(context, event) in self._around for event in events):
-                self._around.add(function)
+            if function not in self._around:
+                events = context.bodies.calls.get(function.scope, ())
+                if any(method_of(context, event.value.callee, event.scope) in self._around for event in events):
+                    self._around.add(function)
         self._done: set[tuple[FunctionFacts, frozenset[str], frozenset[tuple[str, Given]]]] = set()
         self._inner: dict[FunctionFacts, list[FunctionFacts]] = {}
         self._trained: dict[ClassFacts, frozenset[str]] = {}
@@ -89,9 +91,13 @@ class Reach:
                 continue
             entered = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
             invoked = [callee for callee, _ in entered]
-            method = None if invoked else _method(context, event)
+            method = None if invoked else method_of(context, event.value.callee, event.scope)
             if method is not None and method in self._around:
                 reached = self._of_object(event.node.func, function, method, names)
+                if method.binding == "instance" and not event.value.starred:
+                    handed = [*zip(list(method.params)[1:], event.node.args, strict=False)]
+                    handed += [(k.arg, k.value) for k in event.node.keywords if k.arg in method.params]
+                    reached |= {name for name, node in handed if mentions(node, names)}
                 if reached:
                     yield from self._reached(method, reached, depth + 1)
             for callee, frame in entered:
@@ -162,21 +168,6 @@ class Reach:
             return True
         cls = self._context.flow.classes.class_of(made)
         return cls is not None and bool(self._learned(cls, depth + 1))
-
-
-def _method(context: Context, event: CallEvent) -> FunctionFacts | None:
-    """Return the method that a call of a parameter reaches, ``model(x)`` or ``model.encode(x)``, if the parameter is an
-    object of one class of the project by all that is handed in for it."""
-    callee = event.value.callee
-    held, name = (callee.base, callee.name) if isinstance(callee, Attr) else (callee, "__call__")
-    if not isinstance(held, Param) or held is held.function.self_param:
-        return None
-    made = context.sources.originals(context.flow.here(held, event.scope))
-    classes = {context.flow.classes.class_of(one) for one in made}
-    cls = classes.pop() if len(classes) == 1 else None
-    if cls is None:
-        return None
-    return next((one.methods[name] for one in context.flow.classes.mro(cls)[0] if name in one.methods), None)
 
 
 def _without(context: Context, event: CallEvent, function: FunctionFacts, given: frozenset[str]) -> bool:
@@ -331,11 +322,16 @@ def _differentiated(context: Context, without: frozenset[str]) -> Iterator[tuple
         given = keyword(event.node, "argnums") or (event.node.args[1] if len(event.node.args) > 1 else None)
         numbers = constant(given) if given is not None else 0
         chosen = several(numbers)
-        for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
-            names = list(callee.function.params)[len(callee.args) + int(callee.receiver is not None) :]
+        callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+        taken = [(one.function, len(one.args) + int(one.receiver is not None)) for one in callees]
+        method = None if callees else method_of(context, event.value.args[0], event.scope)
+        if method is not None and method.binding == "instance":
+            taken = [(method, 1)]
+        for function, bound in taken:
+            names = list(function.params)[bound:]
             picked = {names[n] for n in chosen if isinstance(n, int) and 0 <= n < len(names)}
             if picked:
-                yield callee.function, frozenset(picked)
+                yield function, frozenset(picked)
 
 
 def _dependent(context: Context, function: FunctionFacts, params: frozenset[str]) -> set[str]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.conditions import apart
@@ -41,7 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
         for event, model in made.get(store.scope, ()):
             if event.node.lineno < store.node.lineno and _inside(store.base, model) and not in_test(store.scope):
                 if (event in helped or event.loops) and not _goes_on(
-                    context, event, store.statement, helped.get(event)
+                    context, made, event, store.statement, helped.get(event)
                 ):
                     continue
                 if not _made_again(context, made, store.scope, model, store.node.lineno):
@@ -65,7 +65,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 if event.node.lineno >= caller.node.lineno or in_test(caller.scope) or event.scope is not caller.scope:
                     continue
                 if (event in helped or event.loops or _own(changes[0])) and not _goes_on(
-                    context, event, caller.statement, helped.get(event)
+                    context, made, event, caller.statement, helped.get(event)
                 ):
                     continue
                 given = _given(caller, changes[0])
@@ -221,7 +221,9 @@ def _through_helpers(context: Context, made: dict[Scope, list[tuple[CallEvent, V
         places: dict[CallEvent, set[int | None]] = {}
         for event, model in pending:
             function = event.scope.function
-            if function is None or not any(_gives(one, event.value) for one in function.returns):
+            if function is None:
+                continue
+            if not any(_gives(one, event.value) for one in function.returns) and not _kept(function, event.value):
                 continue
             place = None if isinstance(model, Param) else _place(function, model)
             if place is None and (not isinstance(model, Param) or model.function is not function):
@@ -239,7 +241,7 @@ def _through_helpers(context: Context, made: dict[Scope, list[tuple[CallEvent, V
         for caller, given in calls:
             made.setdefault(caller.scope, []).append((caller, given))
         found |= {caller: next(iter(several)) if len(several) == 1 else None for caller, several in places.items()}
-        pending = calls
+        pending = [one for one in calls if not _constructs(context, one[0])]
     return found
 
 
@@ -272,11 +274,33 @@ def _of_methods(context: Context) -> Iterator[AttrEvent]:
             yield store
 
 
-def _goes_on(context: Context, event: CallEvent, change: ast.stmt, place: int | None) -> bool:
+def _constructs(context: Context, event: CallEvent) -> bool:
+    """Say whether a call makes an object of a class of the project."""
+    return context.flow.classes.class_of(context.flow.here(event.value, event.scope)) is not None
+
+
+def _kept(function: FunctionFacts, made: Value) -> set[str]:
+    """Return the attributes in which a constructor alone keeps what is made in it."""
+    if function.name != "__init__" or function.owner is None:
+        return set()
+    stores = function.owner.stores.items()
+    return {name for name, stored in stores if len(stored) == 1 and stored[0] == (function, made)}
+
+
+def _goes_on(
+    context: Context,
+    made: dict[Scope, list[tuple[CallEvent, Value]]],
+    event: CallEvent,
+    change: ast.stmt,
+    place: int | None,
+) -> bool:
     """Say whether the optimizer that a call gives, at a place of a tuple, is used behind a statement by a name."""
     statement = event.statement
     if not isinstance(statement, ast.Assign) or statement.value is not event.node:
         return False
+    cls = context.flow.classes.class_of(context.flow.here(event.value, event.scope))
+    if cls is not None:
+        return _trains_on(context, made, event, change, cls)
     targets = list(statement.targets)
     if place is not None and len(targets) == 1 and isinstance(targets[0], ast.Tuple) and place < len(targets[0].elts):
         targets = [targets[0].elts[place]]
@@ -284,6 +308,49 @@ def _goes_on(context: Context, event: CallEvent, change: ast.stmt, place: int | 
     attributes = any(isinstance(n, ast.Attribute) for target in targets for n in ast.walk(target))
     uses = (use for name in names for use in context.bodies.names(event.scope).get(name, ()))
     return attributes or any(isinstance(n.ctx, ast.Load) and n.lineno > change.lineno for n in uses)
+
+
+def _trains_on(
+    context: Context,
+    made: dict[Scope, list[tuple[CallEvent, Value]]],
+    event: CallEvent,
+    change: ast.stmt,
+    cls: ClassFacts,
+) -> bool:
+    """Say whether a method that uses the optimizer of an object is called behind a statement, and none makes another.
+
+    Args:
+        context: the analysis.
+        made: the optimizers of each body.
+        event: the call that makes the object, whose constructor makes the optimizer.
+        change: the statement.
+        cls: the class of the object.
+    """
+    init, statement = cls.methods.get("__init__"), event.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if init is None or not isinstance(target, ast.Name):
+        return False
+    names = {name for one, _ in made.get(init.scope, ()) for name in _kept(init, one.value)}
+    used = False
+    for call in context.bodies.calls.get(event.scope, ()):
+        func = call.node.func
+        if call.node.lineno <= change.lineno or not isinstance(func, ast.Attribute):
+            continue
+        if _makes(context, made, call):
+            return False
+        if isinstance(func.value, ast.Name) and func.value.id == target.id:
+            used |= bool(names & _read(context, cls, func.attr, set()))
+    return used
+
+
+def _read(context: Context, cls: ClassFacts, name: str, seen: set[str]) -> set[str]:
+    """Return the attributes that a method of a class, and those that it names, read."""
+    method = context.flow.classes.method(cls, name)
+    if method is None or name in seen:
+        return set()
+    seen.add(name)
+    found = {n.attr for n in ast.walk(method.node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+    return found.union(*(_read(context, cls, one, seen) for one in found))
 
 
 def _given(caller: CallEvent, change: AttrEvent) -> Value | None:

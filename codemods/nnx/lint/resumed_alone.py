@@ -15,6 +15,7 @@ from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.orbax_calls import checkpointer_calls, manager_saves
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.thrown_state import thrown_away
+from codemods.nnx.lint.unsaved_state import unsaved
 from codemods.nnx.lint.whole_gradient import PARAM
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -41,6 +42,16 @@ _DEPTH = 6
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _alone(context)
+    for event, saved in unsaved(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "the training goes on at the saved step, and the optimizer begins its averages and its schedule anew: the "
+            "checkpoint holds nothing of it",
+            "save its state beside the parameters, and load both",
+            related=[(saved, "saved here")],
+        )
     for event, left, name in thrown_away(context):
         yield finding(
             RULE.code,

@@ -91,7 +91,7 @@ def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool
         behind = [loop for loop in loops if loop.lineno > statement.lineno]
         if not _ANEW.search(function.name.lower()) and any(binds(loop, name) for loop in behind for name in names):
             return True  # where an iteration begins, which goes on to a solution
-    if function.name in _RUNS:
+    if function.name in _RUNS or _whole_training(context, event, function):
         return True
     if function.owner is not None:
         if function.name == "__call__" or "flax.nnx.Module" in context.flow.classes.mro(function.owner)[1]:
@@ -102,6 +102,21 @@ def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool
             return False
         scope = scope.parent
     return not any(last_word(call.node.func) in _CHOOSING for call in context.bodies.calls.get(event.scope, ()))
+
+
+def _whole_training(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a function goes through all epochs or episodes behind the key: it runs a training from its start."""
+    loops = (n for n in context.bodies.nodes(event.scope) if isinstance(n, ast.For))
+    counted = [
+        loop.iter.args[-1]
+        for loop in loops
+        if loop.lineno > event.node.lineno and isinstance(loop.iter, ast.Call) and loop.iter.args
+        if last_word(loop.iter.func) in {"range", "trange"}
+    ]
+    return any(isinstance(n, ast.Name) and n.id in function.params and _EPOCHS.fullmatch(n.id) for n in counted)
+
+
+_EPOCHS = pattern(r"((n|num|total|max)_?)?(epochs?|episodes?)")
 
 
 def _for_missing(block: ast.AST, arm: str, names: set[str], function: FunctionFacts) -> bool:

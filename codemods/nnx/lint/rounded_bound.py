@@ -26,7 +26,7 @@ _LOGS = frozenset({"log", "log2", "log10"})
 _OF_ONE = frozenset({"arctanh", "atanh", "logit", "erfinv", "erf_inv", "ndtri"})  # infinite at one
 _HOMES = ("jax.numpy.", "jax.lax.", "jax.scipy.special.")
 _DOUBLE = pattern(rb"x64|float64")
-_SMALL = pattern(rb"\de-?0*(?:-8|-9|-[1-9]\d)\b|\.0000000|finfo", re.I)
+_SMALL = pattern(rb"\de-0*(?:[89]|[1-9]\d)\b|\.0000000|finfo", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.nearest_image import before_wrapping
 from codemods.nnx.lint.places import each, foreign, formula_of, position
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import argument, assignments, constant, new_axis
@@ -112,7 +113,7 @@ def _points(
     inner: ast.expr | None = under
     if not norm:
         inner = _squared(_written(inner, scope))
-    difference = _written(inner, scope)
+    difference = before_wrapping(context, _written(inner, scope), scope)
     if difference in differences:
         return differences[difference]
     if isinstance(difference, ast.Call):

@@ -14,6 +14,7 @@ from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.chosen_column import chosen_columns
 from codemods.nnx.lint.columns import Columns, may_be_column
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.derivative_vectors import is_derivative_vector
 from codemods.nnx.lint.kept_columns import targets_as_columns
 from codemods.nnx.lint.linen_outputs import ELEMENTWISE
 from codemods.nnx.lint.names import TREE_MAPS, last
@@ -65,7 +66,7 @@ def _operations(context: Context) -> Iterator[Finding]:
     told: set[tuple[Scope, frozenset[str]]] = set()
     found: set[ast.expr] = set()
     for scope, node in each(context, ast.BinOp, ast.Compare):
-        sides = _sides(node)
+        sides = _sides(node) or _of_derivatives(context, node, scope)
         if sides is None or not any(may_be_column(scope.module, side) for side in sides):
             continue
         if in_test(scope):
@@ -96,6 +97,21 @@ def _sides(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
         return None
     words = {word for side in (node.left, node.right) for word in _words(side)}
     return (node.left, node.right) if words & _FOR_EACH else None
+
+
+def _of_derivatives(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.expr, ast.expr] | None:
+    """Return the two sides of a sum or product with one derivative for each point, as the terms of an equation."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Mult):
+        return None
+    if not context.shared(_maps_gradients):
+        return None
+    sides = (node.left, node.right)
+    return sides if any(is_derivative_vector(context, side, scope) for side in sides) else None
+
+
+def _maps_gradients(context: Context) -> bool:
+    sources = [module.source for module in context.project.modules if module.source.mentions(b"vmap")]
+    return any(source.mentions(b"grad") or source.mentions(b"hessian") for source in sources)
 
 
 def _words(node: ast.expr) -> Iterator[str]:
@@ -436,7 +452,9 @@ def _column_against_vector(context: Context, one: ast.expr, two: ast.expr, scope
     """Say whether one of two expressions is a column that a module gives, and the other a vector."""
     columns = context.shared(Columns)
     for left, right in ((one, two), (two, one)):
-        if columns.is_column(left, scope) and Arrays(context, {}).written(right, scope).axes == 1:
+        if not columns.is_column(left, scope):
+            continue
+        if Arrays(context, {}).written(right, scope).axes == 1 or is_derivative_vector(context, right, scope):
             return True
     return False
 

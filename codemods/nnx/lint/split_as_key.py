@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.keys import Use, uses
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import given_to
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.values import Call, Function
 
 
@@ -20,6 +21,8 @@ def split_keys(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str
             continue
         if context.flow.calls.callee_name(context.flow.here(key, scope)) != "jax.random.split":
             continue
+        if constant(argument(key.node, 1, "num")) == ():
+            continue  # one new key: of the shape of no keys beside each other
         use = next((u for u in found if _direct(context, u)), None)
         if use is not None and not context.bodies.guarded(use.event.node, scope):
             yield (

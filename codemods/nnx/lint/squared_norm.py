@@ -39,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if square not in seen and mentions(event.node.args[0], names):
                 if _several(context, event, names) or beside_loss(context, function, event.node) or _solved(event):
                     continue
-                if _residual(context, event, names) or _divisor(context, event, square):
+                if _residual(context, event, names) or _nowhere_zero(context, event, square):
                     continue
                 seen.add(square)
                 yield finding(
@@ -90,12 +90,19 @@ def _residual(context: Context, event: CallEvent, names: set[str]) -> bool:
     return any(made) and all(own or not mentions(side, names) for own, side in zip(made, sides, strict=True))
 
 
-def _divisor(context: Context, event: CallEvent, square: ast.expr) -> bool:
-    """Say whether the square is what something is divided by: where it is zero, there is no value either."""
-    return any(
-        isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and node.right is square
-        for node in context.bodies.nodes(event.scope)
-    )
+def _nowhere_zero(context: Context, event: CallEvent, square: ast.expr) -> bool:
+    """Say whether something is divided by the square, or the logarithm of the norm is taken, too: where it is
+    zero, there is no value either."""
+    for node in context.bodies.nodes(event.scope):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and node.right is square:
+            return True
+        if isinstance(node, ast.Call) and last_word(node.func) in _LOGARITHMS and len(node.args) == 1:
+            if any(_is(one, event) for one in operands(node.args[0], ast.Add)):
+                return True
+    return False
+
+
+_LOGARITHMS = frozenset({"log", "log2", "log10"})
 
 
 def _own(context: Context, call: ast.Call, event: CallEvent) -> bool:

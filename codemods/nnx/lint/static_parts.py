@@ -11,6 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays, made_by_jax
 from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.unhashable_objects import hashless, without_hash
 from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Function, Mapping, Param, Ref, Sequence, Value
 
 DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -123,9 +124,9 @@ def _without_hash(context: Context, made: Bound, scope: Scope, depth: int) -> st
             return f"`{ast.unparse(display)}`"
         inner = context.flow.resolve(context.flow.follow(made, part))
         if context.flow.calls.callee_name(inner) == "dataclasses.field":
-            found = _from_factory(context, inner)
+            found = _from_factory(context, inner, depth)
         else:
-            found = _without_hash(context, inner, home, depth + 1)
+            found = _without_hash(context, inner, home, depth + 1) or without_hash(context, inner)
         if found:
             return found
     return ""
@@ -147,23 +148,33 @@ def _hashed(context: Context, made: Bound, value: Sequence | Call) -> Iterator[V
         return
     cls = callee.value.facts
     parents, bases = context.flow.classes.mro(cls)
-    if any(not _OWN.isdisjoint(parent.scope.bindings) for parent in parents):
-        return
-    if "typing.NamedTuple" in bases:
+    if "typing.NamedTuple" in bases and all(_OWN.isdisjoint(parent.scope.bindings) for parent in parents):
         yield from given
-        return
-    options = dataclass_options(context, cls) if not cls.bases else None
-    if options is not None and options.get("frozen") is True and options.get("eq") is not False:
+    elif _by_fields(context, cls):
         yield from _of_fields(cls, value)
 
 
-def _of_fields(cls: ClassFacts, made: Call) -> Iterator[Value]:
-    """Yield what a call gives for the fields of a dataclass that its hash takes in, and the defaults of others."""
+def _by_fields(context: Context, cls: ClassFacts) -> bool:
+    """Say whether the hash of an object is that of its fields, which the constructor takes as they are."""
+    if any(not _OWN.isdisjoint(parent.scope.bindings) for parent in context.flow.classes.mro(cls)[0]):
+        return False
+    options = dataclass_options(context, cls) if not cls.bases else None
+    return options is not None and options.get("frozen") is True and options.get("eq") is not False
+
+
+def _of_fields(cls: ClassFacts, made: Call | None) -> Iterator[Value]:
+    """Yield what a call gives for the fields of a dataclass that its hash takes in, and the defaults of others.
+
+    Args:
+        cls: the dataclass.
+        made: the call; None for one without arguments.
+    """
     names = [name for name, annotation in cls.fields.items() if "ClassVar" not in ast.unparse(annotation)]
     defaults = {name: value for name in names if (value := cls.scope.env.get(name)) is not None}
-    if len(made.args) > len(names) or any("KW_ONLY" in ast.unparse(cls.fields[name]) for name in names):
+    args, keywords = (made.args, made.keywords) if made is not None else ((), ())
+    if len(args) > len(names) or any("KW_ONLY" in ast.unparse(cls.fields[name]) for name in names):
         return
-    given = {**dict(zip(names, made.args, strict=False)), **{name: value for name, value in made.keywords if name}}
+    given = {**dict(zip(names, args, strict=False)), **{name: value for name, value in keywords if name}}
     for name in names:
         default = defaults.get(name)
         if "InitVar" in ast.unparse(cls.fields[name]) or _left_out(cls, default):
@@ -187,13 +198,15 @@ def _left_out(cls: ClassFacts, default: Value | None) -> bool:
     return said is not None and not (isinstance(said, Const) and said.value is True)
 
 
-def _from_factory(context: Context, field: Bound) -> str:
-    """Return what has no hash of a default that a function makes: ``field(default_factory=lambda: [8, 8])``."""
+def _from_factory(context: Context, field: Bound, depth: int) -> str:
+    """Return what has no hash of a default that a function or a class makes: ``field(default_factory=lambda: [8])``."""
     assert isinstance(field.value, Call)
     factory = field.value.keyword("default_factory")
     made = context.flow.follow(field, factory).value if factory is not None else None
     if isinstance(made, Ref) and made.name in LISTING:
         return f"a {made.name.rpartition('.')[2]}"
+    if isinstance(made, Class) and depth < _DEPTH:
+        return hashless(context, made.facts) or _by_default(context, made.facts, depth + 1)
     if not isinstance(made, Function) or len(made.facts.returns) != 1:
         return ""
     returned = made.facts.returns[0]
@@ -201,3 +214,14 @@ def _from_factory(context: Context, field: Bound) -> str:
         return "an array"
     display = returned.node if isinstance(returned, Sequence | Mapping) else None
     return f"`{ast.unparse(display)}`" if isinstance(display, DISPLAYS) else ""
+
+
+def _by_default(context: Context, cls: ClassFacts, depth: int) -> str:
+    """Return what has no hash of an object that a dataclass makes without arguments."""
+    for default in _of_fields(cls, None) if _by_fields(context, cls) else ():
+        made = context.flow.resolve(context.flow.here(default, cls.scope))
+        if context.flow.calls.callee_name(made) == "dataclasses.field":
+            found = _from_factory(context, made, depth)
+            if found:
+                return found
+    return ""

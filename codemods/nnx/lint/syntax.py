@@ -45,8 +45,9 @@ def paths(function: FunctionNode | ast.Module) -> dict[ast.AST, Path]:
         if not isinstance(node, _BLOCKS) or (isinstance(node, ast.Try) and not node.handlers):  # one way through it
             stack += [(child, path) for child in children(node)]
             continue
+        through = isinstance(node, ast.Try) and not handles(node)  # all that ends well goes one way
         for name, value in ast.iter_fields(node):
-            inner = (*path, (node, name)) if name != "test" else path
+            inner = path if name == "test" or (through and name != "handlers") else (*path, (node, name))
             stack += [
                 (child, inner)
                 for child in (value if isinstance(value, list) else [value])

@@ -226,6 +226,9 @@ def _expanded(node: ast.expr, resolve: Resolve, depth: int) -> ast.expr:
         if operand is not node.operand:
             return ast.copy_location(ast.UnaryOp(node.op, operand), node)
     elif isinstance(node, ast.Call):
+        made = resolve(node)
+        if made is not node and depth < _DEPTH:
+            return _expanded(made, resolve, depth + 1)
         given = [_expanded(one, resolve, depth) for one in node.args]
         if any(one is not other for one, other in zip(given, node.args, strict=True)):
             return ast.copy_location(ast.Call(node.func, given, node.keywords), node)

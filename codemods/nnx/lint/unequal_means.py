@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
@@ -15,10 +16,17 @@ from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved, wri
 from codemods.nnx.lint.syntax import names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Item, Mapping
+from codemods.nnx.values import Call, Const, Item, Mapping
 
 _MASKS = pattern(r"(^|_)(mask(s|ed)?|valid|padding|non_?pad|keep|is_token|(loss|token)_weights?)(_|$)")
 _DEPTH = 3
+
+
+class _Of(NamedTuple):
+    """An expression, and the body that it stands in."""
+
+    node: ast.expr
+    scope: Scope
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -88,15 +96,15 @@ def _masked(context: Context, node: ast.expr, scope: Scope) -> str:
     quotient = written(context, node, scope)
     if not isinstance(quotient, ast.BinOp) or not isinstance(quotient.op, ast.Div):
         return ""
-    count = _summed(context, quotient.right, scope)
-    total = _summed(context, quotient.left, scope)
-    if count is None or total is None:
+    counted, added = (_summed(context, part, scope) for part in (quotient.right, quotient.left))
+    if counted is None or added is None or counted.scope is not added.scope:
         return ""
-    made = bound_once(context, scope, count) if isinstance(count, ast.Name) else None
+    count, total, home = counted.node, added.node, counted.scope
+    made = bound_once(context, home, count) if isinstance(count, ast.Name) else None
     named = {*names_in(count), *(names_in(made) if made is not None else ()), last_word(_cast(count))}
-    if not any(_MASKS.search(name) for name in named):
+    if not any(_MASKS.search(name) for name in named) and not isinstance(_cast(made or count), ast.Compare):
         return ""
-    texts = {ast.unparse(one) for factor in _factors(context, total, scope) for one in (factor, _cast(factor))}
+    texts = {ast.unparse(one) for factor in _factors(context, total, home) for one in (factor, _cast(factor))}
     return ast.unparse(written(context, quotient.right, scope)) if ast.unparse(_cast(count)) in texts else ""
 
 
@@ -115,13 +123,16 @@ def _cast(node: ast.expr) -> ast.expr:
     return node
 
 
-def _summed(context: Context, node: ast.expr, scope: Scope, depth: int = 0) -> ast.expr | None:
-    """Return what a number is the sum of, also where the sum is kept from zero."""
+def _summed(context: Context, node: ast.expr, scope: Scope, depth: int = 0) -> _Of | None:
+    """Return what a number is the sum of, also where the sum is kept from zero, or is one of a function's results."""
     node = written(context, node, scope)
     if depth > _DEPTH:
         return None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):  # + 1e-8
         return _summed(context, node.left, scope, depth + 1) if isinstance(node.right, ast.Constant) else None
+    if isinstance(node, ast.Name):
+        given = _result(context, node, scope)
+        return _summed(context, given.node, given.scope, depth + 1) if given is not None else None
     if not isinstance(node, ast.Call):
         return None
     word = last_word(node.func)
@@ -130,7 +141,20 @@ def _summed(context: Context, node: ast.expr, scope: Scope, depth: int = 0) -> a
     if word != "sum" or any(one.arg == "axis" for one in node.keywords) or len(node.args) > 1:
         return None
     inner = node.args[0] if node.args else getattr(node.func, "value", None)
-    return inner if isinstance(inner, ast.expr) else None
+    return _Of(inner, scope) if isinstance(inner, ast.expr) else None
+
+
+def _result(context: Context, node: ast.Name, scope: Scope) -> _Of | None:
+    """Return what a function of the project gives for one variable of ``total, count = sums(losses)``."""
+    value = scope.module.values.get(node)
+    if not isinstance(value, Item) or not isinstance(value.base, Call) or not isinstance(value.index, Const):
+        return None
+    called = context.flow.calls.invoked(context.flow.here(value.base, scope))
+    formula = formula_of(context, called[0][0].function) if len(called) == 1 else None
+    place = value.index.value
+    if not isinstance(formula, ast.Tuple) or not isinstance(place, int) or not 0 <= place < len(formula.elts):
+        return None
+    return _Of(formula.elts[place], called[0][0].function.scope)
 
 
 _BAD = """\

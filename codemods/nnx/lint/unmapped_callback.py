@@ -12,6 +12,7 @@ from codemods.nnx.frames import Part
 from codemods.nnx.lint.callback_result import unlike_declared
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BATCHING, STATIC_ATTRIBUTES
+from codemods.nnx.lint.object_calls import method_of
 from codemods.nnx.lint.places import foreign, in_test, shown
 from codemods.nnx.lint.reduced_whole import reduced_whole
 from codemods.nnx.lint.syntax import constant, is_none, keyword, own_nodes
@@ -151,9 +152,18 @@ class _Mapped:
         flow = self._context.flow
         values = event.scope.module.values
         mapping = {id(values[one]) for one in given if one in values and reads(one, mapped)}
+        known = False
         for function, filled in params_given(self._context, event, mapping):
+            known = True
             if filled:
                 self._pending.append((function, filled, root))
+        method = None if known else method_of(self._context, event.value.callee, event.scope)
+        if method is not None and method.binding == "instance" and not event.value.starred:
+            params = list(method.params)[1:]
+            got = {n for n, one in zip(params, event.node.args, strict=False) if reads(one, mapped)}
+            got |= {k.arg for k in event.node.keywords if k.arg in params and reads(k.value, mapped)}
+            if got:
+                self._pending.append((method, frozenset(got), root))
         places = _BODIES.get(flow.calls.name(event))
         if places is None or event.value.starred:
             return

@@ -14,6 +14,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.places import foreign, in_test, position, resolved, written
+from codemods.nnx.lint.scanned_tokens import scanned_tokens
 from codemods.nnx.lint.syntax import argument, constant, new_axis
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -38,6 +39,7 @@ _LOSSES = {
     "optax.losses.softmax_cross_entropy_with_integer_labels": "labels",
     "optax.softmax_cross_entropy": "labels",
 }
+_SAME = frozenset({"astype", "swapaxes"})
 _DEPTH = 4
 
 
@@ -60,7 +62,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if made is None:
             continue
         given = next((part for part in _given(made) if _same(context, part, labels, one.scope)), None)
-        if given is not None and _repeats(context, made, one.scope):
+        if (given is not None and _repeats(context, made, one.scope)) or _scans(
+            context, made, given or labels, one.scope
+        ):
             told.add(one.node)
             shown = ast.unparse(labels)
             cut = _before_last(context, labels, one.scope) is not None
@@ -141,12 +145,16 @@ def _of_one_hot(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
 
 def _model(context: Context, logits: ast.expr, scope: Scope) -> ast.Call | None:
     """Return the call that gives logits, also as one of its results."""
-    made = written(context, logits, scope)
-    value = scope.module.values.get(logits)
-    if isinstance(value, Item) and isinstance(value.base, Call) and isinstance(logits, ast.Name):
-        made = value.base.node
-    while isinstance(made, ast.Call) and last_word(made.func) == "astype" and isinstance(made.func, ast.Attribute):
-        made = written(context, made.func.value, scope)
+    for _ in range(_DEPTH):
+        value = scope.module.values.get(logits)
+        if isinstance(value, Item) and isinstance(value.base, Call) and isinstance(logits, ast.Name):
+            value = value.base
+        made = value.node if isinstance(value, Call) else logits
+        if not isinstance(made, ast.Call) or last_word(made.func) not in _SAME:
+            break
+        if not isinstance(made.func, ast.Attribute):
+            break
+        logits = made.func.value
     return made if isinstance(made, ast.Call) and context.bodies.home(made) is scope else None
 
 
@@ -202,6 +210,14 @@ def _repeats(context: Context, model: ast.Call, scope: Scope) -> bool:
     if not any(_MOVED.search(ast.unparse(node).encode()) for node in bodies):
         return True
     return len(bodies) == 1 and _sees(functions[0])
+
+
+def _scans(context: Context, model: ast.Call, tokens: ast.expr, scope: Scope) -> bool:
+    """Say whether a model goes through the tokens one by one, sees each, and then gives what is said of it."""
+    functions = scanned_tokens(context, model, tokens, scope)
+    if not functions or _OTHER.search(scope.module.source.data):
+        return False
+    return not any(_MOVED.search(ast.unparse(node).encode()) for node in functions)
 
 
 def _functions(context: Context, call: ast.Call, module: ModuleFacts) -> Iterator[FunctionFacts]:

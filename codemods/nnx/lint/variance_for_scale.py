@@ -34,6 +34,8 @@ _SCALES = {
 }
 # log-variances that are doubled somewhere stand for a scale
 _DOUBLED = pattern(rb"exp\(\s*2(\.0?)?\s*\*\s*\w*log_?var|2(\.0?)?\s*\*\s*\w*log_?var|log_?var\w*\s*\*\s*2", re.I)
+# where another scale is the softplus of one, the name only says that any number will do
+_SOFTENED = pattern(rb"softplus\(\s*(\w+\.)*\w*(log_?var|lnvar)", re.I)
 _LOGARITHMS = pattern(
     rb"log_?var|lnvar|log_?sigma|log_?std|log_?scale",
     re.I,
@@ -88,7 +90,7 @@ def _check(context: Context) -> Iterator[Finding]:
         given = argument(event.node, *_SCALES[name]) if name in _SCALES else None
         if given is not None and not in_test(event.scope) and event.scope.module in modules:
             found = _exponential(context, given, event.scope, 0)
-            if found is not None:
+            if found is not None and not event.scope.module.source.matches(_SOFTENED):
                 yield _found(*found)
 
 

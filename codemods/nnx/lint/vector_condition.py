@@ -167,6 +167,8 @@ def _of_one(context: Context, call: ast.Call, scope: Scope) -> bool:
         place = 2 if word in {"randint", "uniform", "normal"} else 1
         if name.startswith("numpy.random.") and constant(argument(call, place, "size")) in (1, (1,)):
             return True
+    if word == "reshape" and all(constant(size) == 1 for size in _sizes(call) or [call]):
+        return True
     if word not in {"array", "asarray"} and word not in _WITH_AXIS:
         return False
     axes = 0
@@ -186,12 +188,16 @@ def _row_of_one(context: Context, node: ast.Subscript, scope: Scope) -> bool:
 
 def _column(call: ast.Call) -> bool:
     """Say whether a call makes an array of a shape such as (n, 1)."""
-    if last_word(call.func) != "reshape" or not isinstance(call.func, ast.Attribute):
-        return False
-    sizes = call.args[1:] if last_word(call.func.value) in {"jnp", "np", "numpy"} else call.args
-    if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
-        sizes = sizes[0].elts
+    sizes = _sizes(call)
     return len(sizes) > 1 and all(constant(size) == 1 for size in sizes[1:])
+
+
+def _sizes(call: ast.Call) -> list[ast.expr]:
+    """Return the sizes that are written out for a ``reshape``; none for another call."""
+    if last_word(call.func) != "reshape" or not isinstance(call.func, ast.Attribute):
+        return []
+    sizes = call.args[1:] if last_word(call.func.value) in {"jnp", "np", "numpy"} else call.args
+    return sizes[0].elts if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List) else sizes
 
 
 _WITH_AXIS = frozenset({"atleast_1d", "atleast_2d", "expand_dims"})

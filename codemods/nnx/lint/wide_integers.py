@@ -123,6 +123,8 @@ class _Least:
         if isinstance(node, ast.ListComp):
             return self._part(node.elt, scope, depth)
         if isinstance(node, ast.Subscript):
+            if isinstance(constant(node.slice), str):
+                return self._source(value, scope, depth)
             return self._part(node.value, scope, depth)
         if isinstance(node, ast.Call):
             return self._called(node, value, scope, depth)
@@ -142,12 +144,18 @@ class _Least:
             return self.of(held.node, held, value.scope, depth + 1) if isinstance(held, Call | Unknown) else None
         if isinstance(value, Call | Unknown):
             return self.of(value.node, value, scope, depth + 1) if not isinstance(value.node, ast.Name) else None
-        if isinstance(value, Param):
-            every = [one.value for one in self._context.sources.originals(self._context.flow.here(value, scope))]
-            if len(every) == 1 and isinstance(every[0], Call):
-                home = self._context.bodies.home(every[0].node)
-                return self.of(every[0].node, every[0], home, depth + 1) if home is not None else None
-        return None
+        return self._source(value, scope, depth) if isinstance(value, Param) else None
+
+    def _source(self, value: Value | None, scope: Scope, depth: int) -> int | None:
+        """Return the same of a value that was made in one place, of the project's functions too."""
+        if value is None:
+            return None
+        every = list(self._context.sources.originals(self._context.flow.here(value, scope)))
+        made = every[0].value if len(every) == 1 else None
+        if not isinstance(made, Call | Unknown) or made is value:
+            return None
+        home = self._context.bodies.home_of(every[0], made.node)
+        return self.of(made.node, made, home, depth + 1) if home is not None else None
 
     def _every(self, nodes: list[ast.expr], scope: Scope, depth: int) -> int | None:
         """Return what all of some numbers or arrays are at least."""
@@ -184,13 +192,18 @@ class _Least:
             self.numpy = self.numpy or name.startswith("numpy.")
             return self._of_function(node, last(name), scope, depth)
         if name or not isinstance(node.func, ast.Attribute):
-            return self._of_date(node, scope) if name.startswith("numpy.datetime64") else None
+            dated = name.startswith("numpy.datetime64")
+            return self._of_date(node, scope) if dated else self._source(value, scope, depth)
         if word == "astype" and len(node.args) == 1:
             kind = _type(node.args[0])
             if kind in {"int64", "int"}:
                 dates = self._of_date(node.func.value, scope)
                 return dates if dates is not None else self._part(node.func.value, scope, depth)
             return None
+        if word == "integers" and self._of_generator(value, scope):
+            self.numpy = True
+            least = self._part(node.args[0], scope, depth) if len(node.args) > 1 else 0
+            return least if argument(node, 3, "dtype") is None else None
         if word in _METHODS:
             return self._part(node.func.value, scope, depth)
         return self._part(node.args[0], scope, depth) if word in _DRAWING and node.args else None
@@ -205,6 +218,9 @@ class _Least:
             return None  # also the places of them
         if word in _KEEPING:
             return self._part(node.args[0], scope, depth)
+        if word in {"cumsum", "cumprod"}:
+            least = self._part(node.args[0], scope, depth)
+            return least if least is not None and least >= int(word == "cumprod") else None
         if word == "full" and len(node.args) > 1:
             return self._part(node.args[1], scope, depth)
         if word == "arange":
@@ -213,6 +229,13 @@ class _Least:
                 return None
             return 0 if len(numbers) == 1 else numbers[0]
         return self._part(node.args[0], scope, depth) if word in _DRAWING else None
+
+    def _of_generator(self, value: Call, scope: Scope) -> bool:
+        """Say whether a method is one of a generator of random numbers of NumPy."""
+        if not isinstance(value.callee, Attr):
+            return False
+        held = self._context.flow.resolve(self._context.flow.here(value.callee.base, scope))
+        return self._context.flow.calls.callee_name(held) == "numpy.random.default_rng"
 
     def _of_date(self, node: ast.expr, scope: Scope) -> int | None:
         """Return what dates in thousandths of a second or less are at least."""

@@ -15,6 +15,7 @@ from codemods.nnx.optimizer.explicit import CannotChange
 from codemods.nnx.optimizer.groups import Group, Reason
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.plan import Plan
+from codemods.nnx.optimizer.version_switch import made_for_old_releases
 from codemods.nnx.rewrite import RewriteError, keyword_to_front, positional_to_keyword
 from codemods.nnx.values import Attr, Choice, Free, Item, ModuleRef, Param, Ref, Sequence, Star, Value
 
@@ -121,6 +122,8 @@ class CompatibleForm:
             return []
         event = constructor.event
         call, scope = event.value, event.scope
+        if call.node in made_for_old_releases(scope.module):
+            return []
         bound = list(constructor.partial.args[1:] if constructor.partial else ())
         starred = [a for a in call.args if isinstance(a, Star)]
         for star in starred:

@@ -478,7 +478,8 @@ class Groups:
     def _collect_returns(self) -> None:
         """Note optimizers that leave the project through functions that nothing in it calls."""
         for function in self._watched(self.flow.project.functions()):
-            if self.flow.sites.callers(function) or function.name == "<lambda>":
+            unnamed = function.name == "<lambda>"
+            if self.flow.sites.callers(function) or (unnamed and function.node not in self._kept):
                 continue
             for value in function.returns:
                 returned = self.flow.here(value, function.scope)
@@ -486,7 +487,21 @@ class Groups:
                 words = f"{function.name}() returns it without its model and nothing in the project calls that"
                 alone = [m for m in made if not self._within_reach(m, function, returned)]
                 self._use(made, _LEAVES)
-                self._use(alone, Reason(words, function.scope, function.node, open_end=True))
+                self._use(() if unnamed else alone, Reason(words, function.scope, function.node, open_end=True))
+
+    @cached_property
+    def _kept(self) -> frozenset[ast.AST]:
+        """The functions without a name that dicts and lists hold, from where others may call them."""
+        found: set[ast.AST] = set()
+        for module in self.flow.project.modules:
+            for held in module.source.of_type(ast.Dict):
+                found |= {value for value in held.values if isinstance(value, ast.Lambda)}
+            rows = [row.elts for row in module.source.of_type(ast.List)]
+            rows += [row.elts for row in module.source.of_type(ast.Tuple)]
+            found |= {value for row in rows for value in row if isinstance(value, ast.Lambda)}
+            for store in module.item_stores:
+                found.add(getattr(store.statement, "value", store.node))
+        return frozenset(found)
 
     def _within_reach(self, made: Constructor, function: FunctionFacts, returned: Bound) -> bool:
         """Say whether those who get an optimizer from a function have its model too."""

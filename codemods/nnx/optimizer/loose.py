@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts
+from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind, class_kind
@@ -17,11 +17,12 @@ from codemods.nnx.optimizer.groups import CONTENT, Update, only_optimizer_state
 from codemods.nnx.optimizer.version_switch import for_old_releases
 from codemods.nnx.patterns import pattern
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Mapping, Param, Ref
+from codemods.nnx.values import Attr, Call, Choice, Const, Item, Loop, Mapping, Param, Ref, Value
 
 _NOT_MADE = ("builtins.", "jax.", "optax.", "flax.", "collections.", "unittest.", "numpy.")
 _TAKING = frozenset({"builtins.getattr", "builtins.next", "builtins.eval"})  # give what something else holds
 _VIEWS = frozenset(name.rpartition(".")[2] for name in CONTENT)
+BY_NAME = frozenset({"getattr", "methodcaller"})
 _OPTIMIZER = pattern(r"(?i)(^|_)(opt|optim|optimi[sz]er)s?(_|\d|$)|optimi[sz]er$")
 
 
@@ -57,13 +58,16 @@ def _updates(flow: Flow, sources: Sources, may: Made, linked: set[CallEvent]) ->
     """Yield calls of ``update`` with one argument by an object of which nothing is known, and whether more tells that
     it is an optimizer."""
     switched: dict[ModuleFacts, frozenset[ast.Call]] = {}
+    stored = _stored(flow)
     for event in flow.project.calls():
-        callee, node = event.value.callee, event.node.func
-        if event in linked or not isinstance(callee, Attr) or callee.name != "update":
+        if event in linked or not (event.node.args or event.node.keywords):
             continue
-        if not isinstance(node, ast.Attribute) or not event.scope.module.source.mentions(b"nnx"):
+        if not event.scope.module.source.mentions(b"nnx"):
             continue
-        call = event.value
+        called = _called(flow, stored, event)
+        if called is None:
+            continue
+        call, (receiver, base) = event.value, called
         grads = call.args[0] if len(call.args) == 1 else call.keyword("grads") if not call.args else None
         if grads is None or call.starred or call.keyword("model") is not None:
             continue
@@ -72,9 +76,8 @@ def _updates(flow: Flow, sources: Sources, may: Made, linked: set[CallEvent]) ->
             switched[module] = for_old_releases(module)
         if event.node in switched[module]:
             continue
-        base = flow.here(callee.base, event.scope)
-        promised = isinstance(callee.base, Param) and _promised(flow, callee.base)
-        if isinstance(callee.base, Param) and flow.classes.annotated(callee.base) and not promised:
+        promised = isinstance(base.value, Param) and _promised(flow, base.value)
+        if isinstance(base.value, Param) and flow.classes.annotated(base.value) and not promised:
             continue  # it is to be something else
         if not _unknown(flow, flow.resolve(base)):
             continue
@@ -83,8 +86,40 @@ def _updates(flow: Flow, sources: Sources, may: Made, linked: set[CallEvent]) ->
         ):
             continue
         found = gradient(flow, flow.here(grads, event.scope))
-        named = _named(event, node.value) or (bool(_OPTIMIZER.search(_word(node.value))) and may.may_be(callee.base))
-        yield Update(event, node.value, callee.base), promised or named or (found is not None and of_nnx(flow, found))
+        likely = bool(_OPTIMIZER.search(_word(receiver))) and may.may_be(base.value)
+        direct = receiver if isinstance(event.value.callee, Attr) and event.value.callee.name == "update" else None
+        value = base.value if direct is not None else event.value.callee
+        sure = promised or likely or _named(event, receiver) or (found is not None and of_nnx(flow, found))
+        yield Update(event, direct, value), sure
+
+
+def _stored(flow: Flow) -> frozenset[str]:
+    """Return the names of variables and attributes that get some ``update`` method."""
+    return frozenset(
+        last_word(target)
+        for event in flow.project.attributes()
+        if event.node.attr == "update" and isinstance(event.statement, ast.Assign)
+        if event.statement.value is event.node
+        for target in event.statement.targets
+    )
+
+
+def _called(flow: Flow, stored: frozenset[str], event: CallEvent) -> tuple[ast.expr, Bound] | None:
+    """Return the expression and the value of what has the ``update`` that is called, be it by another name."""
+    callee, node = event.value.callee, event.node.func
+    if isinstance(callee, Attr) and callee.name == "update" and isinstance(node, ast.Attribute):
+        return node.value, flow.here(callee.base, event.scope)
+    if last_word(node) not in stored:
+        return None
+    if isinstance(callee, Attr) and callee.name == "update":  # a variable of the function, filled from there
+        written, method = callee.node, flow.here(callee, event.scope)
+    else:
+        method = flow.follow(flow.here(event.value, event.scope), callee)
+        written = getattr(method.value, "node", None)
+    found = method.value
+    if isinstance(found, Attr) and found.name == "update" and isinstance(written, ast.Attribute):
+        return written.value, flow.with_value(method, found.base)
+    return None
 
 
 def loose_reads(flow: Flow, sources: Sources, linked: set[AttrEvent], may: Made) -> Iterator[AttrEvent]:
@@ -140,6 +175,55 @@ def loose_views(flow: Flow, sources: Sources) -> Iterator[CallEvent]:
             flow.classes.class_of(source) is not None or _library(flow, source) for source in sources.originals(base)
         ):
             yield event
+
+
+def loose_methods(flow: Flow, sources: Sources, may: Made) -> Iterator[AttrEvent | CallEvent]:
+    """Yield what takes the ``update`` of something that is called an optimizer, or may be one, and calls it elsewhere.
+
+    Args:
+        flow: the project's values.
+        sources: where they may come from.
+        may: what may be an optimizer, going by what flows where.
+    """
+    called = {event.node.func for event in flow.project.calls()}
+    for event in flow.project.attributes():
+        if event.node.attr == "update" and event.context == "load":
+            of = _of_class(event) or ((event.base, event.node.value) if event.node not in called else None)
+            if of is not None and _may_be_one(flow, sources, may, *of, event.scope):
+                yield event
+    for call in flow.project.calls():
+        if last_word(call.node.func) not in BY_NAME or call.value.starred or not call.node.args:
+            continue
+        name = flow.calls.callee_name(flow.here(call.value, call.scope))
+        given = call.value.args
+        if name == "operator.methodcaller" and len(given) > 1 and given[0] == Const("update"):
+            if "grad" in ast.unparse(call.node.args[1]).lower():
+                yield call
+        elif name == "builtins.getattr" and len(given) > 1 and given[1] == Const("update"):
+            if _may_be_one(flow, sources, may, given[0], call.node.args[0], call.scope):
+                yield call
+
+
+def _may_be_one(flow: Flow, sources: Sources, may: Made, value: Value, node: ast.expr, scope: Scope) -> bool:
+    """Say whether something is called an optimizer, or may be one, and nothing tells that it is something else."""
+    if not scope.module.source.mentions(b"nnx") or not (_OPTIMIZER.search(_word(node)) or may.may_be(value)):
+        return False
+    if isinstance(value, Param) and flow.classes.annotated(value) and not _promised(flow, value):
+        return False
+    base = flow.here(value, scope)
+    return _unknown(flow, flow.resolve(base)) and not any(
+        flow.classes.class_of(source) is not None or _library(flow, source) for source in sources.originals(base)
+    )
+
+
+def _of_class(event: AttrEvent) -> tuple[Value, ast.expr] | None:
+    """Return the object, with its expression, of ``type(object).update`` and ``object.__class__.update``."""
+    base, node = event.base, event.node.value
+    if isinstance(node, ast.Call) and isinstance(base, Call) and last_word(node.func) == "type" and len(base.args) == 1:
+        return (base.args[0], node.args[0]) if node.args else None
+    if isinstance(node, ast.Attribute) and isinstance(base, Attr) and node.attr == "__class__":
+        return base.base, node.value
+    return None
 
 
 def record_reads(flow: Flow, sources: Sources, linked: set[AttrEvent]) -> Iterator[tuple[AttrEvent, list[Bound]]]:
@@ -201,6 +285,8 @@ def _promised(flow: Flow, param: Param) -> bool:
 
 def _named(event: CallEvent, receiver: ast.expr) -> bool:
     """Say whether the names tell of an optimizer and gradients, whatever made them."""
+    if _OPTIMIZER.search(_computed(receiver)):
+        return True
     given = [*event.node.args, *(k.value for k in event.node.keywords if k.arg == "grads")]
     return bool(_OPTIMIZER.search(_word(receiver))) and "grad" in ast.unparse(given[0]).lower()
 
@@ -208,6 +294,17 @@ def _named(event: CallEvent, receiver: ast.expr) -> bool:
 def _word(receiver: ast.expr) -> str:
     """Return the name of what something is called on, or of the container that it is taken from."""
     return last_word(receiver.value if isinstance(receiver, ast.Subscript) else receiver)
+
+
+def _computed(receiver: ast.expr) -> str:
+    """Return what is written of the name in ``getattr(self, f"{name}_opt")``; empty for anything else."""
+    if not isinstance(receiver, ast.Call) or last_word(receiver.func) != "getattr" or not receiver.args[1:]:
+        return ""
+    name = receiver.args[1]
+    if isinstance(name, ast.Constant):
+        return ""
+    texts = (part.value for part in ast.walk(name) if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    return next((text for text in texts if _OPTIMIZER.search(text)), "")
 
 
 def of_nnx(flow: Flow, found: Gradient) -> bool:

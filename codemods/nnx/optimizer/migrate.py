@@ -10,12 +10,15 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kind
+from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.compatible import CompatibleForm
 from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
 from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, gradients, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings, evaluate
 from codemods.nnx.optimizer.loose import (
+    BY_NAME,
+    loose_methods,
     loose_reads,
     loose_updates,
     loose_views,
@@ -124,6 +127,8 @@ def _read_away(context: Context, groups: list[Group], origins: Origins) -> tuple
     event: AttrEvent | CallEvent | None = None
     if away:
         event = next(iter(reads), None) or next(loose_views(flow, context.sources), None)
+    if away and event is None:
+        event = next(loose_methods(flow, context.sources, origins.may), None)
     if event is None:  # whatever was split may come back out of nnx.merge
         event = next((read for read in reads if merged(flow, flow.here(read.base, read.scope))), None)
         away = old
@@ -137,10 +142,18 @@ def _read_away(context: Context, groups: list[Group], origins: Origins) -> tuple
     if event is None:
         return groups, None
     groups = _joined(groups, away)
-    seen = "the model is read of" if isinstance(event, AttrEvent) else f"{ast.unparse(event.node.func)}() sees"
+    seen = _seen(event)
     words = f"{seen} an optimizer that cannot be told, which may be this one"
     groups[-1].reasons.append(Reason(words, event.scope, event.node))
     return groups, groups[-1]
+
+
+def _seen(event: AttrEvent | CallEvent) -> str:
+    """Say what is done with an optimizer that cannot be told."""
+    if isinstance(event, AttrEvent):
+        return "the model is read of" if event.node.attr == "model" else "its update method is taken of"
+    name = last_word(event.node.func)
+    return f"{ast.unparse(event.node.func)}() {'takes the method of' if name in BY_NAME else 'sees'}"
 
 
 def _gathered(groups: list[Group], loose: list[Update]) -> tuple[list[Group], list[Update]]:

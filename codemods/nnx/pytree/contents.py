@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
-from codemods.nnx.values import Attr, Call, Changed, Choice, Comprehension, Const, Mapping, Param, Ref, Sequence
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Changed, Choice, Class, Comprehension, Const, Mapping, Param, Ref, Sequence
 
 #: Classes of ``flax.nnx`` that tell the objects of a kind from everything else in a tree.
 TESTS = {
@@ -117,7 +118,41 @@ class Contents:
                 found |= {TESTS[kind] for kind in kinds if kind in TESTS}
                 for value in self.flow.fields.field(source, name):
                     found |= self._inside(value, depth + 1)
+        for name in dict.fromkeys(name for one in self._flattening(cls) for name in _children(one)):
+            found |= self._inside(self.flow.with_value(source, Attr(source.value, name)), depth + 1)
         return found
+
+    def _flattening(self, cls: ClassFacts) -> list[FunctionFacts]:
+        """Return the functions that take instances of a class apart for JAX."""
+        found = [
+            parent.methods[name]
+            for parent in self.flow.classes.mro(cls)[0]
+            for name in ("tree_flatten", "tree_flatten_with_keys")
+            if name in parent.methods
+        ]
+        event = self.context.shared(_by_calls).get(cls)
+        given = event.value.argument(1, "flatten_func") if event is not None else None
+        if event is not None and given is not None:
+            reached = self.flow.calls.callables(self.flow.here(given, event.scope))
+            found += [one.function for one in reached]
+        return found
+
+
+def _children(function: FunctionFacts) -> list[str]:
+    """Return the attributes that a function makes children of, which takes an object apart for JAX."""
+    node, first = function.node, next(iter(function.params), None)
+    if isinstance(node, ast.Lambda):
+        results: list[ast.expr | None] = [node.body]
+    else:
+        results = [made.value for made in ast.walk(node) if isinstance(made, ast.Return)]
+    parts = [one.elts[0] for one in results if isinstance(one, ast.Tuple) and one.elts]
+    written = all(isinstance(part, ast.Tuple | ast.List) for part in parts)
+    return [
+        read.attr
+        for part in (parts if written else [node])
+        for read in ast.walk(part)
+        if isinstance(read, ast.Attribute) and isinstance(read.value, ast.Name) and read.value.id == first
+    ]
 
 
 _REGISTERING = {
@@ -127,13 +162,29 @@ _REGISTERING = {
     "jax.tree_util.register_pytree_node_class",
     "jax.tree_util.register_pytree_with_keys_class",
 }
+_REGISTER = frozenset({"register_pytree_node", "register_pytree_with_keys", "register_dataclass"})
 _TREE_BASES = {"flax.struct.PyTreeNode", "typing.NamedTuple", "flax.training.train_state.TrainState"}
+
+
+def _by_calls(context: Context) -> dict[ClassFacts, CallEvent]:
+    """Return the classes that calls of ``jax.tree_util.register_pytree_node`` and the like register, with the call."""
+    found: dict[ClassFacts, CallEvent] = {}
+    for event in context.project.calls():
+        if last_word(event.node.func) not in _REGISTER or not event.value.args:
+            continue
+        call = context.flow.here(event.value, event.scope)
+        cls = context.flow.follow(call, event.value.args[0]).value
+        if isinstance(cls, Class) and context.flow.calls.callee_name(call).startswith("jax."):
+            found[cls.facts] = event
+    return found
 
 
 def registered(context: Context, cls: ClassFacts) -> bool:
     """Say whether instances of a class are pytrees that are no NNX objects."""
     flow = context.flow
     if flow.classes.mro(cls)[1] & _TREE_BASES:
+        return True
+    if cls in context.shared(_by_calls):
         return True
     for decorator in cls.decorators:
         bound = flow.resolve(flow.here(decorator, cls.scope))

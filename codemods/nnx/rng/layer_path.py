@@ -115,13 +115,14 @@ def _asked(step: Step) -> bool:
         return False
     for choice in source.of_type(ast.If, ast.IfExp):
         assert isinstance(choice, ast.If | ast.IfExp)
-        test = choice.test
+        turned = isinstance(choice.test, ast.UnaryOp) and isinstance(choice.test.op, ast.Not)
+        test = choice.test.operand if isinstance(choice.test, ast.UnaryOp) and turned else choice.test
         if not choice.orelse or not isinstance(test, ast.Call) or last_word(test.func) != "hasattr":
             continue
         if len(test.args) != 2 or last_word(test.args[0]) != "rngs" or not _names(test.args[1], step.stream):
             continue
-        body: list[ast.stmt] | list[ast.expr] = [choice.body] if isinstance(choice, ast.IfExp) else choice.body
-        if any(step.node is node for part in body for node in ast.walk(part)):
+        way = choice.orelse if turned else choice.body
+        if any(step.node is node for part in (way if isinstance(way, list) else [way]) for node in ast.walk(part)):
             return True
     return False
 

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Fix
 from codemods.nnx.imports import spell
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import RewriteError, add_keyword
+from codemods.nnx.source import Source
 from codemods.nnx.values import Attr, Call, Ref, Value
 
 
@@ -135,12 +136,35 @@ def merged(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
         first, last = source.span(whole)
         edits = [Edit(start, first, f"{clone.text}(".encode()), Edit(last, end, b")"), *clone.edits]
         return Fix(tuple((source.path, edit) for edit in edits))
-    if "0.10" in context.options.targets:
+    if "0.10" in context.options.targets or any(keyword.arg is None for keyword in node.keywords):
         return wrapped(context, scope, node)
     try:
         return Fix(((source.path, add_keyword(source, node, "copy", "True")),))
     except RewriteError:
         return wrapped(context, scope, node)
+
+
+def copying(scope: Scope, node: ast.Call) -> bool:
+    """Say whether a call of ``nnx.merge`` asks for a copy, be it by a dict of options that is unpacked.
+
+    Args:
+        scope: where the call stands.
+        node: the call.
+    """
+    names = {keyword.arg for keyword in node.keywords}
+    return "copy" in names or (None in names and scope.module.source.once(_filled))
+
+
+def _filled(source: Source) -> bool:
+    """Say whether a module puts an entry of the name ``copy`` into a dict."""
+    if not source.mentions(b"copy"):
+        return False
+    keys = [key for made in source.of_type(ast.Dict) for key in made.keys]
+    keys += [part.slice for part in source.of_type(ast.Subscript) if isinstance(part.ctx, ast.Store)]
+    named = [call for call in source.of_type(ast.Call) if last_word(call.func) in {"dict", "update"}]
+    return any(isinstance(key, ast.Constant) and key.value == "copy" for key in keys) or any(
+        keyword.arg == "copy" for call in named for keyword in call.keywords
+    )
 
 
 def _whole(context: Context, scope: Scope, node: ast.Call) -> ast.expr | None:

@@ -12,6 +12,7 @@ from codemods.nnx.kinds import Kind, result_kind
 from codemods.nnx.known import CALLS_BODY, OPERANDS
 from codemods.nnx.pytree.functions import tree_function
 from codemods.nnx.state.containers import Containers
+from codemods.nnx.state.copies import copying
 from codemods.nnx.state.events import MERGE, Invoke, Log
 from codemods.nnx.state.heap import ANY, KEYWORD, Share, Thing, is_container
 from codemods.nnx.state.methods import STREAMS
@@ -362,7 +363,7 @@ class Library:
         for share in run.heap.shares:
             if share.second & given and len(share.first) == 1 and not share.handed:
                 self._like(made, next(iter(share.first)))
-        if states and not any(k.arg == "copy" for k in node.keywords):
+        if states and not copying(self.scope, node):
             run.share(Share(node, self.scope, True, states, {made}))
         run.log = log
         return {made}

@@ -14,7 +14,7 @@ from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state import relevance
 from codemods.nnx.state.aliases import aliases
-from codemods.nnx.state.copies import applies, applying, by_name, cloned, each, merged
+from codemods.nnx.state.copies import applies, applying, by_name, cloned, copying, each, merged
 from codemods.nnx.state.lines import line
 from codemods.nnx.state.stateful import may_change
 from codemods.nnx.state.tracing import differentiated, traced_functions
@@ -111,7 +111,7 @@ def _in_traced_code(context: Context) -> Iterator[tuple[CallEvent, list[ast.expr
     copied = cloned(context)
     for event in context.asked.calls():
         function = enclosing_function(event.scope)
-        if function is None or event.value.keyword("copy") is not None or event.node in copied:
+        if function is None or copying(event.scope, event.node) or event.node in copied:
             continue
         method = relevance.applied(context, event)
         if not method and context.flow.calls.name(event) != "flax.nnx.merge":

@@ -8,6 +8,7 @@ None are static unless ``nnx.data`` says otherwise; data that is found in them, 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -840,6 +841,8 @@ class Attributes:
         if isinstance(callee.value, Call) and self.flow.calls.callee_name(callee) in _NAMED_TUPLES:
             fields = value.given
             return any(self._is_or_holds(self.flow.with_value(found, v), depth) for v in fields)
+        if isinstance(callee.value, Attr) and callee.value.name in {"_make", "_replace"}:
+            return self._retupled(callee, found, value, depth)
         if isinstance(callee.value, Attr) and callee.value.name in _METHODS_OF_STATES:
             return self.context.kinds.only(Bound(callee.value.base, callee.frame)) in _HOLDERS
         if isinstance(callee.value, Attr) and callee.value.name == "init":  # the state of an optax transformation
@@ -886,12 +889,46 @@ class Attributes:
     def _record(self, made: Bound, cls: ClassFacts, depth: int) -> bool:
         """Say whether an instance of a class that JAX looks into is made with data in a field that it sees."""
         assert isinstance(made.value, Call)
-        named = zip(self.flow.classes.dataclass_fields(cls), made.value.args, strict=False)
+        value = made.value
+        if self._unpacked(made, value, depth):
+            return True
+        given = itertools.takewhile(lambda one: not isinstance(one, Star), value.args)
+        named = zip(self.flow.classes.dataclass_fields(cls), given, strict=False)
         return any(
             self._is_or_holds(self.flow.with_value(made, value), depth)
             for name, value in (*named, *made.value.keywords)
             if name is not None and not any(static_field(c, name) for c in self.flow.classes.mro(cls)[0])
         )
+
+    def _unpacked(self, made: Bound, value: Call, depth: int) -> bool:
+        """Say whether a named tuple gets data out of what is unpacked: ``Pair(*build(2))``."""
+        if not self._is_tuple(self.flow.follow(made, value.callee)):
+            return False
+        stars = [self.flow.with_value(made, one.value) for one in value.args if isinstance(one, Star)]
+        rest = [self.flow.with_value(made, given) for name, given in value.keywords if name is None]
+        if any(self.holds_data(one, depth + 1) for one in rest):
+            return True
+        return any(self._iterated(one, depth + 1) or self.holds_data(one, depth + 1) for one in stars)
+
+    def _is_tuple(self, cls: Bound) -> bool:
+        return isinstance(cls.value, Class) and "typing.NamedTuple" in self.flow.classes.mro(cls.value.facts)[1]
+
+    def _retupled(self, callee: Bound, found: Bound, value: Call, depth: int) -> bool:
+        """Say whether ``Pair._make(parts)`` or ``pair._replace(first=part)`` gives a named tuple with data in it."""
+        assert isinstance(callee.value, Attr)
+        base = self.flow.resolve(self.flow.with_value(callee, callee.value.base))
+        if callee.value.name == "_make":
+            given = self.flow.with_value(found, value.args[0]) if len(value.args) == 1 else None
+            return (
+                given is not None
+                and self._is_tuple(base)
+                and (self._iterated(given, depth + 1) or self.holds_data(given, depth + 1))
+            )
+        cls = self.flow.classes.class_of(base)
+        if cls is None or "typing.NamedTuple" not in self.flow.classes.mro(cls)[1]:
+            return False
+        changed = (self.flow.with_value(found, given) for _, given in value.keywords)
+        return any(self._is_or_holds(one, depth) for one in changed) or self.holds_data(base, depth + 1)
 
     def _harmless(self, source: Bound) -> bool:
         """Say whether a value may be marked as data as well as a container of data: None, or a container."""

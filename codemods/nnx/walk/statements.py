@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from codemods.nnx.facts import ModuleFacts
+from codemods.nnx.nodes import AnnotatedAssign
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Changed, Const, Each, Unknown, Value
 from codemods.nnx.walk.blocks import Blocks
@@ -87,6 +88,7 @@ class Statements(Blocks):
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
     ast.Assign: Statements.assign,
     ast.AnnAssign: Statements.annotated,
+    AnnotatedAssign: Statements.annotated,
     ast.AugAssign: Statements.augmented,
     ast.Delete: Statements.delete,
     ast.Return: Statements.returned,

@@ -654,6 +654,14 @@ Decayed(model).decay(0.1)
         ),
         clean=(
             """\
+def looked(params):
+    jax.tree.map(np.shape, params)
+    jax.tree.map(lambda v: v.dtype, params)
+    jax.tree.map(lambda v: jnp.shape(v), params)
+    return params
+print(looked({"a": x}))
+""",
+            """\
 def to_host(tree):
     return jax.tree.map(np.asarray, tree)
 def plotted(v):
@@ -1338,6 +1346,13 @@ class Net(nnx.Module):
     "NNX847": Cases(
         bad=(
             """\
+def rolling(series, size):
+    def at(start):
+        return jax.lax.dynamic_slice(series, (start,), (size,)).mean()  # NNX847
+    return jax.vmap(at)(jnp.arange(series.shape[0]))
+rolling(jnp.arange(8.0), 3)
+""",
+            """\
 def slopes(u):
     cells = jnp.arange(u.shape[0])
     return u[cells + 1] - u[cells]  # NNX847
@@ -1806,6 +1821,13 @@ jax.vmap(node, in_axes=(0, None))(genes, 1.0)
 """,
         ),
         clean=(
+            """\
+def windows(series, size):
+    def at(start):
+        return jax.lax.dynamic_slice(jnp.roll(series, -start), (0,), (size,)).mean()
+    return jax.vmap(at)(jnp.arange(series.shape[0]))
+windows(jnp.arange(8.0), 3)
+""",
             """\
 def slopes(u):
     cells = jnp.arange(u.shape[0] - 1)

@@ -41,6 +41,35 @@ from flax.training.train_state import TrainState
 state = TrainState.create(apply_fn=net.apply, params=params, tx=optax.sgd(0.1))
 """
 
+_SCANNED = """\
+def decode(params, h, tokens):
+    def step(h, tok):
+        h = jnp.tanh(h + params["e"][tok])
+        return h, h @ params["o"]
+    _, logits = jax.lax.scan(step, h, tokens.T)
+    return jnp.swapaxes(logits, 0, 1)
+def loss(params, h, tokens):
+    logits = decode(params, h, tokens[:, :-1])
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:]).mean()
+params = {"e": jnp.ones((5, 4)), "o": jnp.ones((4, 5))}
+print(loss(params, jnp.zeros((2, 4)), jnp.ones((2, 3), int)))
+"""
+_SCANNED_BAD = _SCANNED.replace("tokens[:, :-1])", "tokens)").replace(
+    "tokens[:, 1:]).mean()", "tokens).mean()  # NNX990"
+)
+_SAID_BEFORE = """\
+def loss(params, h, tokens):
+    def step(h, tok):
+        said = h @ params["o"]
+        h = jnp.tanh(h + params["e"][tok])
+        return h, said
+    _, logits = jax.lax.scan(step, h, tokens.T)
+    logits = logits.swapaxes(0, 1)
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens).mean()
+params = {"e": jnp.ones((5, 4)), "o": jnp.ones((4, 5))}
+print(loss(params, jnp.zeros((2, 4)), jnp.ones((2, 3), int)))
+"""
+
 CASES = {
     "NNX973": Cases(
         bad=(
@@ -1488,6 +1517,16 @@ class Diffusion:
             "    eps = jax.random.normal(other_key, v.shape)\n"
             "    return jnp.mean((net(noisy(v, t, noise_key)) - eps) ** 2)  # NNX987\n"
             "print(loss(model, key, jnp.ones((2, 3))))\n",
+            """\
+class Process:
+    def add_noise(self, key, v, t):
+        return jnp.sqrt(t) * v + jnp.sqrt(1 - t) * jax.random.normal(key, v.shape)
+def loss(net, process, key, v):
+    noise_key, other_key = jax.random.split(key)
+    noisy = process.add_noise(noise_key, v, 0.5)
+    eps = jax.random.normal(other_key, v.shape)
+    return jnp.mean((net(noisy) - eps) ** 2)  # NNX987
+""",
             "def loss(net, rngs, v):\n"
             "    noisy = v + jax.random.normal(rngs.noise(), v.shape)\n"
             "    noise = jax.random.normal(rngs.noise(), v.shape)\n"
@@ -1517,6 +1556,27 @@ def loss(params, key, x0, t, a):
     mask = jax.random.normal(two, x0.shape) > 0
     pred = net(params, jnp.where(mask, a * x0 + noise, x0), t)
     return jnp.mean((pred - noise) ** 2)
+""",
+            # the noise that a method adds comes of the same key
+            """\
+class Process:
+    def add_noise(self, key, v, t):
+        return jnp.sqrt(t) * v + jnp.sqrt(1 - t) * jax.random.normal(key, v.shape)
+def loss(net, process, key, v):
+    noise_key, other_key = jax.random.split(key)
+    noisy = process.add_noise(noise_key, v, 0.5)
+    eps = jax.random.normal(noise_key, v.shape)  # nnx: ignore[NNX830]
+    return jnp.mean((net(noisy) - eps) ** 2)
+print(loss(lambda v: v, Process(), key, x))
+""",
+            """\
+class Process:
+    def add_noise(self, v, t, noise):
+        return jnp.sqrt(t) * v + jnp.sqrt(1 - t) * noise
+def loss(net, process, key, v):
+    eps = jax.random.normal(key, v.shape)
+    return jnp.mean((net(process.add_noise(v, 0.5, eps)) - eps) ** 2)
+print(loss(lambda v: v, Process(), key, x))
 """,
             """\
 def sliced(params, key, x0):
@@ -1756,6 +1816,18 @@ print(params)
     ),
     "NNX990": Cases(
         bad=(
+            _SCANNED_BAD,
+            _SCANNED_BAD.replace('params["e"][tok]', "tok").replace("tokens.T)", 'params["e"][tokens.T])'),
+            """\
+def loss(params, tokens):
+    def step(h, e):
+        h = jnp.tanh(h @ params["w"] + e)
+        return h, h @ params["o"]
+    embedded = jnp.swapaxes(params["e"][tokens], 0, 1)
+    _, logits = jax.lax.scan(step, jnp.zeros((2, 4)), embedded)
+    logits = logits.swapaxes(0, 1)
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens).mean()  # NNX990
+""",
             """\
 def loss(model, tokens):
     logits = model(tokens, nnx.make_causal_mask(tokens))
@@ -1829,6 +1901,12 @@ print(lm_loss(params, jnp.zeros((2, 3), int)))
         ),
         clean=(
             _NEXT_TOKENS,
+            _SCANNED,
+            # what is said of a token is made before it is seen
+            _SAID_BEFORE,
+            _SCANNED.replace("tokens[:, :-1]", "shifted(tokens)")
+            .replace("tokens[:, 1:]", "tokens")
+            .replace("def loss", "def shifted(v):\n    return jnp.pad(v, ((0, 0), (1, 0)))[:, :-1]\ndef loss"),
             _NEXT_TOKENS.replace("self.embed(tokens)", "self.embed(jnp.pad(tokens, ((0, 0), (1, 0)))[:, :-1])").replace(
                 "tokens[:, 1:]", "tokens[:, :-1]"
             ),

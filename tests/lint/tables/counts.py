@@ -60,7 +60,227 @@ rows = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
 side = rows[:, 0] > 0
 """
 
+_SCALED = """\
+half = jnp.ones((2, 3), jnp.float16)
+w = jnp.ones(3)
+def fit(tx, w, state, loss_scale):
+    def scaled(w):
+        loss = jnp.mean((half @ w.astype(jnp.float16)) ** 2)
+        return loss * loss_scale, loss
+    grads, loss = jax.grad(scaled, has_aux=True)(w)
+    grads = jax.tree.map(lambda g: g / loss_scale, grads)
+    updates, state = tx.update(grads, state, w)
+    return optax.apply_updates(w, updates), state
+adam = optax.adam(0.1)
+print(fit(adam, w, adam.init(w), 8.0))
+"""
+_UNSCALED = "    grads = jax.tree.map(lambda g: g / loss_scale, grads)\n"
+_LATER = "    updates = jax.tree.map(lambda u: u / loss_scale, updates)  # NNX545\n    return optax"
+_KERNEL = """\
+init = jax.nn.initializers.he_normal(in_axis=-1, out_axis=-2)
+def make(key, n_in, n_out):
+    return {"weight": init(key, (n_out, n_in)), "bias": jnp.zeros(n_out)}
+def apply(params, v):
+    return v @ params["weight"].T + params["bias"]
+print(apply(make(key, 3, 2), x))
+"""
+_FANS = """\
+class Wide(nnx.Module):
+    def __init__(self, dim, many, rngs):
+        self.w = nnx.Param(nnx.initializers.lecun_normal()(rngs.params(), (many, dim)))  # NNX546
+    def __call__(self, v):
+        return jnp.einsum("oi,bi->bo", self.w[...], v)
+print(Wide(3, 4, nnx.Rngs(0))(jnp.ones((2, 3))))
+"""
+
 CASES = {
+    "NNX628": Cases(
+        bad=(
+            """\
+metrics = nnx.MultiMetric(train=nnx.metrics.Average(), test=nnx.metrics.Average())  # NNX628
+metrics.update(values=x)
+metrics.update(values=x + 1)
+print(metrics.compute())
+""",
+            """\
+def tracked(names):
+    return nnx.MultiMetric(**{name: nnx.metrics.Average("loss") for name in names})  # NNX628
+metrics = tracked(["policy", "value"])
+for loss in (x, x + 1):
+    metrics.update(loss=loss)
+print(metrics.compute())
+""",
+            """\
+class Run:
+    def __init__(self, tasks):
+        parts = {"accuracy": nnx.metrics.Accuracy()}
+        for i in range(tasks):
+            parts[f"loss_{i}"] = nnx.metrics.Average()
+        self.metrics = nnx.MultiMetric(**parts)  # NNX628
+    def step(self, values, logits, labels):
+        self.metrics.update(values=values, logits=logits, labels=labels)
+run = Run(2)
+run.step(x, jnp.ones((2, 3)), jnp.zeros(2, jnp.int32))
+print(run.metrics.compute())
+""",
+        ),
+        clean=(
+            """\
+metrics = nnx.MultiMetric(train=nnx.metrics.Average("train"), test=nnx.metrics.Average("test"))
+metrics.update(train=x, test=x + 1)
+print(metrics.compute())
+""",
+            """\
+metrics = nnx.MultiMetric(mean=nnx.metrics.Average("loss"), spread=nnx.metrics.Welford("loss"))
+metrics.update(loss=x)
+print(metrics.compute())
+""",
+            """\
+metrics = nnx.MultiMetric(train=nnx.metrics.Average(), test=nnx.metrics.Average())
+metrics.train.update(values=x)
+metrics.test.update(values=x + 1)
+metrics.update(values=x)
+print(metrics.compute())
+""",
+            """\
+def tracked(names):
+    return nnx.MultiMetric(**{name: nnx.metrics.Average(name) for name in names})
+metrics = tracked(["policy", "value"])
+metrics.update(policy=x, value=x + 1)
+print(metrics.compute())
+""",
+        ),
+    ),
+    "NNX545": Cases(
+        bad=(
+            _SCALED.replace(_UNSCALED, "").replace("    return optax", _LATER),
+            # nothing divides them
+            _SCALED.replace(_UNSCALED, "").replace("w)\n    return optax", "w)  # NNX545\n    return optax"),
+            # by a method, and multiplied by the inverse
+            """\
+class Trainer:
+    def __init__(self):
+        self.tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(0.1))
+        self.scale = 512.0
+    def loss(self, w):
+        return jnp.mean(w**2)
+    def step(self, w, state):
+        grads = jax.grad(lambda w: self.scale * self.loss(w))(w)
+        updates, state = self.tx.update(grads, state, w)
+        updates = jax.tree.map(lambda u: u * (1.0 / self.scale), updates)  # NNX545
+        return optax.apply_updates(w, updates), state
+trainer = Trainer()
+print(trainer.step(x, trainer.tx.init(x)))
+""",
+            # a state of Flax, and a mean over devices in between
+            """\
+@functools.partial(jax.pmap, axis_name="i")
+def step(state, v, loss_scale):
+    def loss_fn(params):
+        loss = state.apply_fn(params, v.astype(jnp.float16)).mean()
+        return loss * loss_scale
+    loss, grads = jax.value_and_grad(loss_fn)(state.params)
+    grads = jax.lax.pmean(grads, "i")
+    return state.apply_gradients(grads=grads), loss  # NNX545
+""",
+            """\
+LOSS_SCALE = 1024.0
+tx = optax.chain(
+    optax.clip_by_global_norm(1.0),
+    optax.scale(1.0 / LOSS_SCALE),  # NNX545
+    optax.adam(0.1),
+)
+""",
+        ),
+        clean=(
+            _SCALED,
+            _SCALED.replace(_UNSCALED, "").replace(
+                "(grads, state", "(jax.tree.map(lambda g: g / loss_scale, grads), state"
+            ),
+            # a step in proportion to its gradients may be divided as well
+            _SCALED.replace(_UNSCALED, "")
+            .replace("    return optax", _LATER)
+            .replace("  # NNX545", "")
+            .replace("optax.adam", "optax.sgd"),
+            # the chain divides first
+            _SCALED.replace(_UNSCALED, "").replace(
+                "optax.adam(0.1)", "optax.chain(optax.scale(1.0 / 8.0), optax.adam(0.1))"
+            ),
+            _SCALED.replace(_UNSCALED, "")
+            .replace("    return optax", _LATER)
+            .replace("  # NNX545", "")
+            .replace("optax.adam(0.1)", "optax.apply_if_finite(optax.sgd(0.1), 3)"),
+            # a weight of the loss, in full precision
+            _SCALED.replace(_UNSCALED, "").replace("jnp.float16", "jnp.float32"),
+            "LOSS_SCALE = 8.0\n"
+            "tx = optax.chain(optax.scale(1.0 / LOSS_SCALE), optax.clip_by_global_norm(1.0), optax.adam(0.1))\n"
+            "print(tx.init(x))\n",
+        ),
+    ),
+    "NNX546": Cases(
+        bad=(
+            _KERNEL.replace("in_axis=-1, out_axis=-2", "").replace(".zeros(n_out)}", ".zeros(n_out)}  # NNX546"),
+            _FANS,
+            """\
+class Layer:
+    def __init__(self, key, fan_in, fan_out):
+        self.kernel = jax.nn.initializers.kaiming_uniform()(key, (fan_out, fan_in), jnp.float32)  # NNX546
+    def __call__(self, v):
+        return jnp.dot(v, jnp.transpose(self.kernel))
+print(Layer(key, 3, 2)(x))
+""",
+            # of Linen, and a variable
+            """\
+from flax import linen as nn
+class Narrow(nn.Module):
+    features: int
+    @nn.compact
+    def __call__(self, v):
+        kernel = self.param("kernel", nn.initializers.lecun_normal(), (self.features, v.shape[-1]))  # NNX546
+        return jnp.dot(v, kernel.T)
+def drawn(key, v, n):
+    w = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal")(key, (n, v.shape[-1]))  # NNX546
+    return v @ w.T
+print(drawn(key, x, 2))
+""",
+            """\
+def begin(key, cfg):
+    params = {}
+    params["w"] = jax.nn.initializers.he_uniform()(key, (cfg["out_dim"], cfg["in_dim"]))  # NNX546
+    return params
+def run(params, v):
+    return v @ params["w"].swapaxes(0, 1)
+print(run(begin(key, {"in_dim": 3, "out_dim": 2}), x))
+""",
+        ),
+        clean=(
+            _KERNEL,
+            _KERNEL.replace("in_axis=-1, out_axis=-2", "").replace("(n_out, n_in)", "(n_in, n_out)").replace(".T", ""),
+            # alike for inputs and outputs
+            _KERNEL.replace("he_normal(in_axis=-1, out_axis=-2)", "glorot_normal()"),
+            _KERNEL.replace("in_axis=-1, out_axis=-2", "")
+            .replace("(n_out, n_in)", "(n_in, n_in)")
+            .replace("zeros(n_out)", "zeros(n_in)")
+            .replace("key, 3, 2", "key, 3, 3"),
+            """\
+def drawn(key, v, n):
+    w = jax.nn.initializers.variance_scaling(2.0, "fan_out", "normal")(key, (n, v.shape[-1]))
+    return v @ w.T
+print(drawn(key, x, 2))
+def handed_on(key, v, n):
+    w = jax.nn.initializers.lecun_normal()(key, (n, v.shape[-1]))
+    return w, v @ w.T
+print(handed_on(key, x, 2))
+""",
+            # points, with which a similarity is taken
+            _FANS.replace("  # NNX546", "").replace("self.w", "self.prototypes"),
+            # a table, of which entries are taken too
+            _FANS.replace("  # NNX546", "").replace(
+                "    def __call__", "    def embed(self, i):\n        return self.w[...][i]\n    def __call__"
+            ),
+            _FANS.replace("  # NNX546", "").replace("(many, dim)", "(dim, many)").replace("oi,bi", "io,bi"),
+        ),
+    ),
     "NNX544": Cases(
         bad=(
             _PARTS
@@ -255,6 +475,19 @@ def metrics(losses, labels):
     return jax.lax.pmean({'loss': loss}, axis_name='batch')  # NNX686
 print(metrics(jnp.ones((1, 3)), jnp.ones((1, 3))))
 """,
+            # sums that a function gives, and what counts told by a comparison
+            """\
+def token_loss(w, tokens, targets):
+    counted = (targets != 0).astype(jnp.float32)
+    return jnp.sum((w[tokens] - targets) ** 2 * counted), jnp.sum(counted)
+def step(w, tokens, targets):
+    def loss_fn(w):
+        total, n = token_loss(w, tokens, targets)
+        return total / n
+    loss, grads = jax.value_and_grad(loss_fn)(w)
+    return jax.lax.pmean(loss, "i"), grads  # NNX686
+f = jax.pmap(step, axis_name="i", in_axes=(None, 0, 0))
+""",
             """\
 @partial(jax.vmap, axis_name='batch')
 def metrics(losses, mask):
@@ -314,6 +547,16 @@ print(step(jnp.ones(2), jnp.ones((2, 3))))
             ),
             _right(_MEAN, ("/ jnp.sum(mask)", "/ jax.lax.psum(jnp.sum(mask), 'devices')")),
             _right(_MEAN, ("/ jnp.sum(mask)", "/ losses.size")),
+            """\
+def sums(w, v):
+    weight = (v != 0).astype(jnp.float32)
+    return jnp.sum((w - v) ** 2 * weight), jnp.sum(weight)
+def step(w, v):
+    total, n = sums(w, v)
+    n = jax.lax.pmean(n, "i")
+    return jax.lax.pmean(total / n, "i")
+print(jax.vmap(step, axis_name="i", in_axes=(None, 0))(1.0, jnp.ones((2, 3))))
+""",
             # weights that every device has alike, as far as is known
             _right(_MEAN, ("mask)", "w)"), ("losses, mask =", "losses, w =")),
             _right(_MEAN, ("jax.lax.pmean(loss, 'devices')", "jax.lax.pmax(loss, 'devices')")),

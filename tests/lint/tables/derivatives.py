@@ -453,6 +453,21 @@ print(orbit(x, 3))
     "NNX671": Cases(
         bad=(
             """\
+def loss(z, goal):
+    return jnp.mean(jnp.abs(jnp.fft.fft(z) - goal) ** 2)
+class Descent:
+    def __init__(self, rate):
+        self.rate = rate
+        self.slope = jax.value_and_grad(loss)
+    def run(self, z, goal):
+        def body(z, _):
+            value, grad = self.slope(z, goal)
+            return z - self.rate * grad, value  # NNX671
+        return jax.lax.scan(body, z, None, length=3)
+begin = jax.random.normal(key, (4,), dtype=jnp.complex64)
+Descent(0.1).run(begin + 0.1, jnp.fft.fft(begin))
+""",
+            """\
 def loss(z):
     return jnp.sum(jnp.abs(z - (1.0 + 2.0j)) ** 2)
 def descend(z, rate=0.1):
@@ -557,6 +572,17 @@ Fit().run(params, velocity, truth["z"])
 """,
         ),
         clean=(
+            """\
+def loss(v, goal):
+    return jnp.mean(jnp.abs(jnp.fft.fft(v) - goal) ** 2)
+def run(v, goal):
+    def body(v, _):
+        value, grad = jax.value_and_grad(loss)(v, goal)
+        return v - 0.1 * grad, value
+    return jax.lax.scan(body, v, None, length=3)
+begin = jax.random.normal(key, (4,))
+run(begin + 0.1, jnp.fft.fft(begin))
+""",
             """\
 def loss(z):
     return jnp.sum(jnp.abs(z - (1.0 + 2.0j)) ** 2)

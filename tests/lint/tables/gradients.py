@@ -1671,6 +1671,14 @@ keep = {path: leaf for path, leaf in flat if not isinstance(leaf, nnx.RngState)}
     "NNX872": Cases(
         bad=(
             """\
+from jax.scipy.optimize import minimize
+def best(a):
+    def cost(w):
+        return jnp.sum((w - a) ** 2)
+    return minimize(cost, jnp.zeros(3), method="BFGS").fun  # NNX872
+slope = jax.grad(best)
+""",
+            """\
 def settled(v):
     return jax.lax.while_loop(lambda c: jnp.sum(c) < 10.0, lambda c: c * 2.0, v)  # NNX872
 def solve(v, method):
@@ -1751,6 +1759,12 @@ slope = jax.value_and_grad(root)
             "slope = jax.grad(lambda v: jax.lax.while_loop(lambda c: c < 3, lambda c: c + v, 0.0))  # NNX872\n",
         ),
         clean=(
+            """\
+from jax.scipy.optimize import minimize
+def best(a):
+    return minimize(lambda w, a: jnp.sum((w - a) ** 2), jnp.zeros(3), args=(a,), method="BFGS").fun
+print(best(x), jax.jacfwd(best)(x))
+""",
             """\
 def settled(v):
     return jax.lax.while_loop(lambda c: jnp.sum(c) < 10.0, lambda c: c * 2.0, v)

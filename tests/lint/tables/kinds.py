@@ -26,6 +26,23 @@ CASES = {
     "NNX874": Cases(
         bad=(
             """\
+def stage(din, dout, rngs):
+    return [nnx.Conv(din, dout, (3, 3), rngs=rngs), nnx.relu, nnx.max_pool]
+def chain(widths, rngs):
+    layers = []
+    for din, dout in zip(widths[:-1], widths[1:]):
+        layers.extend(stage(din, dout, rngs))
+    return nnx.Sequential(*layers)  # NNX874
+net = chain([1, 2, 4], nnx.Rngs(0))
+""",
+            """\
+net = nnx.Sequential(nnx.Conv(1, 2, (3, 3), rngs=nnx.Rngs(0)), nnx.relu, nnx.avg_pool)  # NNX874
+""",
+            """\
+from flax import linen as nn
+net = nn.Sequential([nn.Conv(2, (3, 3)), nn.relu, nn.max_pool, nn.Dense(3)])  # NNX874
+""",
+            """\
 from flax import linen as nn
 class Net(nn.Module):
     @nn.compact
@@ -230,6 +247,31 @@ Crops(hparams, nnx.Rngs(0))
 """,
         ),
         clean=(
+            """\
+from functools import partial
+def stage(din, dout, rngs):
+    pool = partial(nnx.max_pool, window_shape=(2, 2), strides=(2, 2))
+    return [nnx.Conv(din, dout, (3, 3), rngs=rngs), nnx.relu, pool]
+layers = []
+for din, dout in ((1, 2), (2, 4)):
+    layers += stage(din, dout, nnx.Rngs(0))
+print(nnx.Sequential(*layers)(jnp.ones((1, 8, 8, 1))).shape)
+""",
+            """\
+from flax import linen as nn
+net = nn.Sequential([nn.Conv(2, (3, 3)), nn.relu, lambda v: nn.max_pool(v, (2, 2), strides=(2, 2)), nn.Dense(3)])
+print(net.init_with_output(jax.random.key(0), jnp.ones((1, 8, 8, 1)))[0].shape)
+""",
+            """\
+def walk(key, n):
+    places = []
+    for _ in range(n):
+        key, drawn = jax.random.split(key)
+        each = jax.random.split(drawn, num=())
+        places.append(jax.random.normal(each, (3,)))
+    return places
+print(walk(key, 2))
+""",
             """\
 def seed_of(rng=None):
     if rng is None:

@@ -171,6 +171,27 @@ def fit(v):
     train(net, opt, v)
 """
 
+_COUNTED = """\
+import pickle
+def save(path, step, params):
+    with open(path, "wb") as f:
+        pickle.dump({"step": step, "params": params}, f)
+def fit(path, params, steps):
+    tx = optax.adam(0.1)
+    if path:
+        with open(path, "rb") as f:
+            saved = pickle.load(f)
+        start, params = saved["step"], saved["params"]
+        state = tx.init(params)
+    else:
+        start, state = 0, optax.adam(0.1).init(params)
+    for step in range(start, steps):
+        updates, state = tx.update(jax.tree.map(jnp.ones_like, params), state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+print(fit("", x, 2))
+"""
+
 CASES: dict[str, Cases] = {
     "NNX788": Cases(
         bad=(
@@ -490,6 +511,14 @@ print(jax.tree.map(jnp.shape, Experts(4, 8).init(key, jnp.ones((4, 2, 3)))))
     ),
     "NNX712": Cases(
         bad=(
+            """\
+class Block(nnx.Module):
+    def __init__(self, dim, rngs, options=None):
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=dim, rngs=rngs, **(options or {}))
+    def __call__(self, v):
+        return self.attn(v)  # NNX712
+Block(4, nnx.Rngs(0), {"qkv_features": 4})(jnp.ones((1, 3, 4)))
+""",
             "class Block(nnx.Module):\n    def __init__(self, rngs):\n"
             "        self.attn = nnx.MultiHeadAttention(2, 4, rngs=rngs)\n"
             "    def __call__(self, h):\n        return self.attn(h)  # NNX712\n",
@@ -539,6 +568,14 @@ class Block(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Block(nnx.Module):
+    def __init__(self, dim, rngs, options=None):
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=dim, rngs=rngs, **(options or {}))
+    def __call__(self, v):
+        return self.attn(v)
+print(Block(4, nnx.Rngs(0), {"decode": False})(jnp.ones((1, 3, 4))).shape)
+""",
             """\
 class Block(nnx.Module):
     def __init__(self, rngs):
@@ -911,6 +948,19 @@ y = net(v) + net.back(v) + net.told(v)
     ),
     "NNX714": Cases(
         bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, widths, rngs):
+        layers = []
+        for din, dout in zip(widths[:-1], widths[1:]):
+            layers += [nnx.Linear(din, dout, rngs=rngs), nnx.relu, nnx.Dropout(0.1, rngs=rngs)]
+        self.body = nnx.Sequential(*layers)
+    def __call__(self, v):
+        return self.body(v)
+def penalty(net):
+    return sum(jnp.sum(w**2) for w in jax.tree.leaves(nnx.state(net)))  # NNX714
+penalty(Net([3, 4, 2], nnx.Rngs(0)))
+""",
             _DROPS + "def l2(net):\n"
             "    return sum(jnp.sum(p**2) for p in jax.tree.leaves(nnx.state(net)))  # NNX714\nprint(l2(net))\n",
             _DROPS + "_, params = nnx.split(net)\n"
@@ -923,6 +973,19 @@ y = net(v) + net.back(v) + net.told(v)
             "mixed = jax.tree.map(mean, nnx.state(net), nnx.state(net))  # NNX714\n",
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, widths, drop, rngs):
+        layers = []
+        for din, dout in zip(widths[:-1], widths[1:]):
+            layers += [nnx.Linear(din, dout, rngs=rngs), nnx.relu]
+            if drop:
+                layers.append(nnx.Dropout(0.1, rngs=rngs))
+        self.body = nnx.Sequential(*layers)
+def penalty(net):
+    return sum(jnp.sum(w**2) for w in jax.tree.leaves(nnx.state(net)))
+print(penalty(Net([3, 4, 2], False, nnx.Rngs(0))))
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs, rate=0.0):
@@ -1589,6 +1652,11 @@ def resume_by_name(path, tx):
     opt_state = tx.init(params)  # NNX678
     return saved["step"], params, opt_state
 """,
+            # the dict holds nothing of it
+            _COUNTED.replace("= tx.init(params)\n", "= tx.init(params)  # NNX678\n"),
+            _COUNTED.replace('start, params = saved["step"], saved["params"]', 'params = saved["params"]').replace(
+                "= tx.init(params)\n", '= tx.init(params)  # NNX678\n        start = int(saved["step"]) + 1\n'
+            ),
             _ALONE_MARKED,
             _ALONE_MARKED.replace("        fit_once(x)\n", "        fit(net, opt, x)  # NNX901\n"),
             _STEPPED.format(kept="net", mark="  # NNX678"),
@@ -1635,6 +1703,16 @@ Trainer(os.path.join(root, "run")).train(1)
 """,
         ),
         clean=(
+            # the dict holds the state, or it is read from another file, or there is nothing to remember
+            _COUNTED.replace('"params": params}', '"params": params, "state": state}')
+            .replace("step, params):", "step, params, state):")
+            .replace("= tx.init(params)\n", '= saved["state"]\n'),
+            _COUNTED.replace("    if path", "    kept = None\n    if path").replace(
+                "= tx.init(params)\n", "= kept or tx.init(params)\n"
+            ),
+            _COUNTED.replace("optax.adam(", "optax.sgd("),
+            # the parameters of another training, from which this one begins
+            _COUNTED.replace('start, params = saved["step"], saved["params"]', 'start, params = 0, saved["params"]'),
             # the state is read, or is a new one on some ways alone, or nothing is trained
             """\
 import pickle

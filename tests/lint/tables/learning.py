@@ -273,6 +273,13 @@ def log_prob(params, v):
 print(log_prob((x, x), x))
 """
 
+_METRICS = """\
+@jax.jit
+def metrics(v):
+    loss = jnp.mean(v)
+    return {"loss": loss, "perplexity": jnp.exp(loss)}  # NNX963
+"""
+
 CASES = {
     "NNX961": Cases(
         bad=(
@@ -555,6 +562,36 @@ print(draw(x, key, 0.5))
     ),
     "NNX963": Cases(
         bad=(
+            # among the metrics of each batch
+            _METRICS
+            + """\
+def evaluate(data):
+    history = {"loss": [], "perplexity": []}
+    for v in data:
+        found = metrics(v)
+        for name, value in found.items():
+            history[name].append(float(value))
+    return {name: np.mean(values) for name, values in history.items()}
+""",
+            _METRICS
+            + """\
+def evaluate(data):
+    found = []
+    for v in data:
+        found.append(metrics(v))
+    return np.mean([one["perplexity"] for one in found])
+""",
+            _METRICS
+            + """\
+def evaluate_step(v):
+    return metrics(v)
+def evaluate(data):
+    found = []
+    for v in data:
+        each = evaluate_step(v)
+        found.append(jax.device_get(each))
+    return jax.tree.map(lambda *parts: np.mean(parts), *found)
+""",
             """\
 def evaluate(loss_of, data):
     all_ppl = [float(jnp.exp(loss_of(v))) for v in data]  # NNX963
@@ -606,6 +643,39 @@ def evaluate(loss_of, data):
         losses.append(float(loss_of(v)))
     return math.exp(sum(losses) / len(losses))
 print(evaluate(jnp.mean, batches))
+""",
+            _METRICS.replace("  # NNX963", "")
+            + """\
+def evaluate(data):
+    found = []
+    for v in data:
+        found.append(metrics(v))
+    loss = np.mean([one["loss"] for one in found])
+    return {"loss": loss, "perplexity": np.exp(loss), "all": [one["perplexity"] for one in found]}
+print(evaluate(batches))
+""",
+            _METRICS.replace("  # NNX963", "")
+            + """\
+def last(data):
+    found = []
+    for v in data:
+        found.append(metrics(v))
+    return found[-1], np.mean([one["loss"] for one in found])
+print(last(batches))
+""",
+            _METRICS.replace("  # NNX963", "")
+            + """\
+def evaluate(data):
+    for step, v in enumerate(data):
+        found = metrics(v)
+        print(step, {name: float(value) for name, value in found.items()})
+evaluate(batches)
+""",
+            _METRICS.replace("  # NNX963", "")
+            + """\
+def evaluate(data):
+    return np.mean([metrics(v)["loss"] for v in data])
+print(evaluate(batches))
 """,
             """\
 def each(loss_of, texts):

@@ -5,6 +5,358 @@ from __future__ import annotations
 from tests.lint.tables import Cases
 
 CASES = {
+    "NNX629": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+from flax.training import train_state
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+class State(train_state.TrainState):
+    key: jax.Array
+def begun(v):
+    params = Net().init(jax.random.key(0), v, train=False)["params"]
+    return State.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1), key=jax.random.key(1))
+@jax.jit
+def step(state, v):
+    def loss(params):
+        return state.apply_fn({"params": params}, v, rngs={"dropout": state.key}).mean()  # NNX629
+    return state.apply_gradients(grads=jax.grad(loss)(state.params))
+state = begun(jnp.ones((2, 3)))
+for _ in range(3):
+    state = step(state, jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+from flax.training import train_state
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+class State(train_state.TrainState):
+    key: jax.Array
+def begun(v):
+    params = Net().init(jax.random.key(0), v, train=False)["params"]
+    return State.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1), key=jax.random.key(1))
+def step(state, v):
+    masks = state.key
+    def loss(params):
+        out = Net().apply({"params": params}, v, rngs={"dropout": masks})  # NNX629
+        return out.mean()
+    grads = jax.grad(loss)(state.params)
+    state = state.apply_gradients(grads=grads)
+    return state
+state = begun(jnp.ones((2, 3)))
+for _ in range(3):
+    state = step(state, jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+from flax.training import train_state
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+class State(train_state.TrainState):
+    key: jax.Array
+def begun(v):
+    params = Net().init(jax.random.key(0), v, train=False)["params"]
+    return State.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1), key=jax.random.key(1))
+@jax.jit
+def step(state, v):
+    _, masks = jax.random.split(state.key)
+    def loss(params):
+        return state.apply_fn({"params": params}, v, rngs={"dropout": masks}).mean()  # NNX629
+    return state.apply_gradients(grads=jax.grad(loss)(state.params))
+state = begun(jnp.ones((2, 3)))
+for _ in range(3):
+    state = step(state, jnp.ones((2, 3)))
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+from flax.training import train_state
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+class State(train_state.TrainState):
+    key: jax.Array
+def begun(v):
+    params = Net().init(jax.random.key(0), v, train=False)["params"]
+    return State.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1), key=jax.random.key(1))
+@jax.jit
+def step(state, v):
+    masks = jax.random.fold_in(state.key, state.step)
+    def loss(params):
+        return state.apply_fn({"params": params}, v, rngs={"dropout": masks}).mean()
+    return state.apply_gradients(grads=jax.grad(loss)(state.params))
+state = begun(jnp.ones((2, 3)))
+for _ in range(3):
+    state = step(state, jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+from flax.training import train_state
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+class State(train_state.TrainState):
+    key: jax.Array
+def begun(v):
+    params = Net().init(jax.random.key(0), v, train=False)["params"]
+    return State.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1), key=jax.random.key(1))
+@jax.jit
+def step(state, v):
+    new, masks = jax.random.split(state.key)
+    def loss(params):
+        return state.apply_fn({"params": params}, v, rngs={"dropout": masks}).mean()
+    return state.apply_gradients(grads=jax.grad(loss)(state.params), key=new)
+state = begun(jnp.ones((2, 3)))
+for _ in range(3):
+    state = step(state, jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+from flax.training import train_state
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+class State(train_state.TrainState):
+    key: jax.Array
+def begun(v):
+    params = Net().init(jax.random.key(0), v, train=False)["params"]
+    return State.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1), key=jax.random.key(1))
+@jax.jit
+def step(state, v):
+    def loss(params):
+        return state.apply_fn({"params": params}, v, rngs={"dropout": state.key}).mean()
+    return state.apply_gradients(grads=jax.grad(loss)(state.params))
+state = begun(jnp.ones((2, 3)))
+for i in range(3):
+    state = step(state.replace(key=jax.random.key(i)), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+from flax.training import train_state
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+class State(train_state.TrainState):
+    key: jax.Array
+def begun(v):
+    params = Net().init(jax.random.key(0), v, train=False)["params"]
+    return State.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1), key=jax.random.key(1))
+@jax.jit
+def step(state, v):
+    def loss(params):
+        return state.apply_fn({"params": params}, v, train=False, rngs={"params": state.key}).mean()
+    return state.apply_gradients(grads=jax.grad(loss)(state.params))
+state = begun(jnp.ones((2, 3)))
+for _ in range(3):
+    state = step(state, jnp.ones((2, 3)))
+""",
+        ),
+    ),
+    "NNX627": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        h = nn.relu(nn.Dense(8)(v))
+        if train:
+            aux = nn.Dense(3)(h)
+        out = nn.Dense(3)(h)
+        return (out, aux) if train else out
+params = Net().init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+def loss(params, v):
+    out, aux = Net().apply({"params": params}, v, train=True)  # NNX627
+    return out.mean() + aux.mean()
+print(jax.grad(loss)(params, jnp.ones((2, 3))))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    aux: bool = False
+    @nn.compact
+    def __call__(self, v):
+        h = nn.Dense(8)(v)
+        if not self.aux:
+            return h
+        return nn.Dense(3)(h)
+def begun(v):
+    return Net().init(jax.random.key(0), v)
+variables = begun(jnp.ones((2, 3)))
+y = Net(aux=True).apply(variables, jnp.ones((2, 3)))  # NNX627
+""",
+            """\
+from flax import linen as nn
+class Coder(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(2)
+        self.outer = nn.Dense(3)
+    def encode(self, v):
+        return self.inner(v)
+    def decode(self, z):
+        return self.outer(z)
+coder = Coder()
+variables = coder.init(jax.random.key(0), jnp.ones((2, 3)), method="encode")
+y = coder.apply(variables, jnp.ones((2, 2)), method="decode")  # NNX627
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def setup(self):
+        self.body = nn.Dense(4)
+        self.head = nn.Dense(2)
+    def features(self, v):
+        return nn.relu(self.body(v))
+    def classify(self, v):
+        return self.head(self.features(v))
+    def __call__(self, v):
+        return self.features(v)
+def logits(params, v):
+    return Net().apply({"params": params}, v, method=Net.classify)  # NNX627
+params = Net().init(jax.random.key(0), jnp.ones((2, 3)))["params"]
+print(logits(params, jnp.ones((2, 3))))
+""",
+            """\
+from flax import linen as nn
+class Decoder(nn.Module):
+    @nn.compact
+    def __call__(self, z):
+        return nn.Dense(3)(nn.relu(nn.Dense(8)(z)))
+class Model(nn.Module):
+    def setup(self):
+        self.enc, self.size = nn.Dense(2), 2
+        self.dec = Decoder()
+    def encode(self, v):
+        return self.enc(v)
+    def __call__(self, v):
+        return self.dec(self.encode(v))
+class Run:
+    def __init__(self):
+        self.model = Model()
+        self.variables = self.model.init(jax.random.key(0), jnp.ones((2, 3)), method=self.model.encode)
+    def __call__(self, v):
+        return self.model.apply(self.variables, v)  # NNX627
+Run()(jnp.ones((2, 3)))
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        h = nn.relu(nn.Dense(8)(v))
+        if train:
+            aux = nn.Dense(3)(h)
+        out = nn.Dense(3)(h)
+        return (out, aux) if train else out
+params = Net().init(jax.random.key(0), jnp.ones((2, 3)), train=True)["params"]
+print(Net().apply({"params": params}, jnp.ones((2, 3)), train=True)[1].shape)
+print(Net().apply({"params": Net().init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]}, x[None], False))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        if train:
+            return nn.Dense(3)(v * 2)
+        return nn.Dense(3)(v)
+params = Net().init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+print(Net().apply({"params": params}, jnp.ones((2, 3)), train=True).shape)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    aux: bool = False
+    @nn.compact
+    def __call__(self, v):
+        h = nn.Dense(8)(v)
+        if not self.aux:
+            return h
+        return nn.Dense(3)(h)
+variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+first = Net(aux=False).apply(variables, jnp.ones((2, 3)))
+variables = Net(True).init(jax.random.key(0), jnp.ones((2, 3)))
+second = Net(aux=True).apply(variables, jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Coder(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(2)
+        self.outer = nn.Dense(3)
+    def encode(self, v):
+        if self.is_initializing():
+            self.outer(jnp.ones((1, 2)))
+        return self.inner(v)
+    def decode(self, z):
+        return self.outer(z)
+coder = Coder()
+variables = coder.init(jax.random.key(0), jnp.ones((2, 3)), method="encode")
+y = coder.apply(variables, jnp.ones((2, 2)), method="decode")
+""",
+            """\
+from flax import linen as nn
+class Coder(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(2)
+        self.outer = nn.Dense(3)
+    def encode(self, v):
+        return self.inner(v)
+    def decode(self, z):
+        return self.outer(z)
+coder = Coder()
+first = coder.init(jax.random.key(0), jnp.ones((2, 3)), method="encode")
+second = coder.init(jax.random.key(1), jnp.ones((2, 2)), method="decode")
+first["params"].update(second["params"])
+y = coder.apply(first, jnp.ones((2, 2)), method="decode")
+""",
+            """\
+from flax import linen as nn
+class Coder(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(2)
+        self.outer = nn.Dense(3)
+    def encode(self, v):
+        return self.inner(v)
+    def decode(self, z):
+        return self.outer(z)
+    def everything(self, v):
+        return [step(z) for step, z in ((self.encode, v), (self.decode, jnp.ones((2, 2))))]
+coder = Coder()
+variables = coder.init(jax.random.key(0), jnp.ones((2, 3)), method=coder.everything)
+y = coder.apply(variables, jnp.ones((2, 2)), method=Coder.decode)
+""",
+            """\
+from flax import linen as nn
+class Coder(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(2)
+        self.outer = self.inner
+    def encode(self, v):
+        return self.inner(v)
+    def decode(self, z):
+        return self.outer(z)
+coder = Coder()
+variables = coder.init(jax.random.key(0), jnp.ones((2, 2)), method=coder.encode)
+y = coder.apply(variables, jnp.ones((2, 2)), method=coder.decode)
+z, made = coder.apply({}, jnp.ones((2, 2)), method=coder.decode, rngs={"params": jax.random.key(0)}, mutable=True)
+""",
+        ),
+    ),
     "NNX586": Cases(
         bad=(
             """\

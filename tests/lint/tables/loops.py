@@ -541,6 +541,23 @@ jax.lax.scan(body, jnp.float32(1), x)
     "NNX865": Cases(
         bad=(
             """\
+def propagator(phases):
+    def propagate(psi):
+        return jnp.fft.ifft(phases * jnp.fft.fft(psi))
+    return propagate
+def packet(n):
+    psi = jnp.exp(-(jnp.linspace(-1.0, 1.0, n) ** 2))
+    return psi / jnp.sqrt(jnp.sum(psi**2))
+def evolve(psi, steps):
+    propagate = propagator(jnp.exp(-0.5j * jnp.arange(8)))
+    def body(psi, _):
+        psi = propagate(psi)
+        return psi, jnp.abs(psi)  # NNX865
+    return jax.lax.scan(body, psi, None, length=steps)
+def main():
+    return evolve(packet(8), 3)
+""",
+            """\
 def weighted(carry, row):
     count, mean = carry
     value, weight = row
@@ -776,6 +793,17 @@ print(jax.lax.cond(x[0] > 0, take, lambda pair: (pair[0], 0), (x, x)))  # NNX865
             "y = jax.lax.cond(x[0] > 0, lambda s: 0, lambda s: s, x.sum())  # NNX865\n",
         ),
         clean=(
+            """\
+def packet(n):
+    psi = jnp.exp(-(jnp.linspace(-1.0, 1.0, n) ** 2))
+    return (psi / jnp.sqrt(jnp.sum(psi**2))).astype(jnp.complex64)
+def body(psi, _):
+    psi = jnp.fft.ifft(jnp.fft.fft(psi))
+    return psi, jnp.abs(psi)
+jax.lax.scan(body, packet(8), None, length=3)
+jax.lax.scan(lambda v, _: (jnp.fft.ifft(jnp.fft.fft(v)).real, None), jnp.ones(4), None, length=3)
+jax.lax.fori_loop(0, 3, lambda i, total: total + 1j, 0.0)
+""",
             """\
 def take(pair):
     return pair[0] + 1, True

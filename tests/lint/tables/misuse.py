@@ -1987,6 +1987,54 @@ for batch in batches:
     "NNX861": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.body(v))
+class Trainer:
+    def __init__(self, net, rate):
+        self.net = net
+        self.opt = nnx.Optimizer(net, optax.adam(rate), wrt=nnx.Param)
+    def fit(self, v):
+        grads = nnx.grad(lambda m: m(v).mean())(self.net)
+        self.opt.update(self.net, grads)
+    def show(self, v):
+        return self.net(v).shape
+def replace_head(net, classes, rngs):
+    net.head = nnx.Linear(4, classes, rngs=rngs)
+def run(rngs):
+    net = Net(rngs)
+    trainer = Trainer(net, 0.1)
+    trainer.fit(jnp.ones((2, 3)))
+    replace_head(net, 5, rngs)  # NNX861
+    trainer.fit(jnp.ones((2, 3)))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.body(v))
+class Trainer:
+    def __init__(self, net, rate):
+        self.net = net
+        self.opt = nnx.Optimizer(net, optax.adam(rate), wrt=nnx.Param)
+    def fit(self, v):
+        grads = nnx.grad(lambda m: m(v).mean())(self.net)
+        self.opt.update(self.net, grads)
+    def show(self, v):
+        return self.net(v).shape
+def run(rngs):
+    net = Net(rngs)
+    trainer = Trainer(net, 0.1)
+    trainer.fit(jnp.ones((2, 3)))
+    net.head = nnx.Linear(4, 5, rngs=rngs)  # NNX861
+    trainer.fit(jnp.ones((2, 3)))
+""",
+            """\
 net = nnx.Sequential(model, nnx.relu)
 opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
 net.head = nnx.Linear(3, 5, rngs=nnx.Rngs(1))  # NNX861
@@ -2067,6 +2115,57 @@ def run(rngs):
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.body(v))
+class Trainer:
+    def __init__(self, net, rate):
+        self.net = net
+        self.opt = nnx.Optimizer(net, optax.adam(rate), wrt=nnx.Param)
+    def fit(self, v):
+        grads = nnx.grad(lambda m: m(v).mean())(self.net)
+        self.opt.update(self.net, grads)
+    def show(self, v):
+        return self.net(v).shape
+def replace_head(net, classes, rngs):
+    net.head = nnx.Linear(4, classes, rngs=rngs)
+def run(rngs):
+    net = Net(rngs)
+    trainer = Trainer(net, 0.1)
+    trainer.fit(jnp.ones((2, 3)))
+    replace_head(net, 5, rngs)
+    trainer = Trainer(net, 0.1)
+    trainer.fit(jnp.ones((2, 3)))
+run(nnx.Rngs(0))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(3, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.body(v))
+class Trainer:
+    def __init__(self, net, rate):
+        self.net = net
+        self.opt = nnx.Optimizer(net, optax.adam(rate), wrt=nnx.Param)
+    def fit(self, v):
+        grads = nnx.grad(lambda m: m(v).mean())(self.net)
+        self.opt.update(self.net, grads)
+    def show(self, v):
+        return self.net(v).shape
+def run(rngs):
+    net = Net(rngs)
+    trainer = Trainer(net, 0.1)
+    trainer.fit(jnp.ones((2, 3)))
+    net.head = nnx.Linear(4, 5, rngs=rngs)
+    return trainer.show(jnp.ones((2, 3)))
+print(run(nnx.Rngs(0)))
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
@@ -2882,6 +2981,11 @@ def loss(net, labels):
     ),
     "NNX870": Cases(
         bad=(
+            """\
+def unit(v, eps=1e-8):
+    return v / (eps + jnp.linalg.norm(v))  # NNX870
+slope = jax.grad(lambda v: unit(v - 1.0).sum())(x)
+""",
             """\
 def ratio(v, eps):
     return jnp.where(eps > 0, v / eps, 0.0).sum()  # NNX870

@@ -68,6 +68,72 @@ def product(w, b):
 """
 
 CASES = {
+    "NNX631": Cases(
+        bad=(
+            """\
+def loss(model, v, *, scale=1.0):
+    return scale * jnp.mean(model(v) ** 2)
+@nnx.jit
+def step(model, v):
+    return nnx.value_and_grad(loss)(model, v)  # NNX631
+print(step(model, jnp.ones((2, 3)))[0])
+""",
+            """\
+class Run:
+    def __init__(self, model):
+        self.model = model
+    def step(self, v):
+        def loss(model, v, *rest, scale):
+            return scale * jnp.mean(model(v) ** 2)
+        return nnx.grad(loss)(self.model, v, scale=2.0)  # NNX631
+""",
+            """\
+@nnx.scan(in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))  # NNX631
+def total(carry, v, *, scale=2.0):
+    return carry + scale * v.sum(), v
+print(total(0.0, jnp.ones((2, 3))))
+""",
+            """\
+def loss(model, v, **options):
+    return options.get("scale", 1.0) * jnp.mean(model(v) ** 2)
+grad_fn = nnx.value_and_grad(loss)
+print(grad_fn(model, jnp.ones((2, 3)), scale=2.0)[0])  # NNX631
+""",
+        ),
+        clean=(
+            """\
+def loss(model, v, scale=1.0):
+    return scale * jnp.mean(model(v) ** 2)
+print(nnx.value_and_grad(loss)(model, v=jnp.ones((2, 3)), scale=2.0)[0])
+""",
+            """\
+from functools import partial
+def loss(model, v, *, scale=1.0):
+    return scale * jnp.mean(model(v) ** 2)
+print(nnx.value_and_grad(partial(loss, scale=2.0))(model, jnp.ones((2, 3)))[0])
+print(nnx.grad(lambda m: loss(m, jnp.ones((2, 3)), scale=2.0))(model) is not None)
+""",
+            """\
+@nnx.jit
+def run(model, v, *, scale=1.0):
+    return scale * model(v)
+def weighted(w, *, scale=1.0):
+    return (w * scale).sum()
+print(run(model, jnp.ones((2, 3)), scale=2.0).shape, jax.grad(weighted)(x, scale=2.0))
+""",
+            """\
+def loss(model, v, **options):
+    return options.get("scale", 1.0) * jnp.mean(model(v) ** 2)
+print(nnx.value_and_grad(loss)(model, jnp.ones((2, 3)))[0], loss(model, jnp.ones((2, 3)), scale=2.0))
+""",
+            """\
+try:
+    nnx.grad(lambda m, *, scale=1.0: scale * m(jnp.ones((2, 3))).sum())(model)
+except TypeError as error:
+    print(error)
+""",
+        ),
+    ),
     "NNX522": Cases(
         bad=(
             _PLACES

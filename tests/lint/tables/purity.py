@@ -1447,6 +1447,14 @@ def f(x):
         ),
         clean=(
             """\
+settings = {"h": 0.7}
+@jax.jit
+def derived(free):
+    settings.update({"a": free[0], "b": free[1]})
+    return sum(settings.values())
+print(derived(x))
+""",
+            """\
 @jax.jit
 def leaves(tree):
     out = []
@@ -3726,6 +3734,22 @@ optimizer.update(model, nnx.grad(lambda m: ((m(x) - teacher(x)) ** 2).mean())(mo
     "NNX810": Cases(
         bad=(
             """\
+import scipy.stats
+from scipy.interpolate import CubicSpline, interp1d
+class Instrument:
+    def __init__(self, knots, smooth):
+        self.curve = CubicSpline(knots, knots**2) if smooth else interp1d(knots, knots)
+    def observe(self, v):
+        return self.curve(v)  # NNX810
+prior = scipy.stats.norm(0.0, 1.0)
+@jax.grad
+def density(v):
+    return prior.logpdf(v)  # NNX810
+def make(instrument):
+    return jax.jit(lambda v: instrument.observe(v).sum())
+run = make(Instrument(np.linspace(0.0, 1.0, 5), True))
+""",
+            """\
 @jax.custom_vjp
 def noted(v):
     return forward(v)[0]
@@ -3825,6 +3849,18 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+from scipy.interpolate import CubicSpline
+import scipy.stats
+curve = CubicSpline(np.linspace(0.0, 1.0, 5), np.ones(5))
+prior = scipy.stats.norm(0.0, 1.0)
+table = jnp.asarray(curve(np.linspace(0.0, 1.0, 64)))
+@jax.jit
+def look(v):
+    scale = prior.pdf(0.0)
+    return jnp.interp(v, jnp.linspace(0.0, 1.0, 64), table) * scale + float(curve(0.5))
+look(x)
+""",
             """\
 @jax.custom_jvp
 def product(a, b):

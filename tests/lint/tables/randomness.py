@@ -224,6 +224,62 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def color_transform(k, images):
+    return images * jax.random.uniform(k, (), minval=0.8, maxval=1.2)
+def augmented(k, pixels, size):
+    found = []
+    for i in range(4):
+        found.append(color_transform(k, pixels[size * i : size * (i + 1)]))  # NNX830
+    return found
+print(augmented(key, jnp.ones((8, 4, 4, 3)), 2))
+""",
+            """\
+class Walk:
+    def transition(self, key, v, value):
+        one, two = jax.random.split(key)
+        new = v + jax.random.normal(one, v.shape)
+        taken = jnp.log(jax.random.uniform(two)) < value
+        return jnp.where(taken, new, v), value, taken
+    def run(self, key, v):
+        def body(state, _):
+            v, value, count = state
+            v, value, taken = self.transition(key, v, value)  # NNX830
+            return (v, value, count + taken), v
+        return jax.lax.scan(body, (v, 0.0, jnp.int32(0)), None, length=3)
+Walk().run(key, x)
+""",
+            """\
+def shaken(k, start):
+    noise = lambda shape: 0.1 * jax.random.normal(k, shape)  # NNX830
+    def step(state, _):
+        state = 0.5 * state + noise(state.shape)
+        return state, state
+    return jax.lax.scan(step, start, None, length=5)
+shaken(key, x)
+""",
+            """\
+def noise(k, shape):
+    return 0.1 * jax.random.normal(k, shape)
+def shaken(k, start):
+    def step(state, _):
+        return 0.5 * state + noise(k, state.shape), None  # NNX830
+    return jax.lax.scan(step, start, None, length=5)
+shaken(key, x)
+""",
+            """\
+def make_noise(k):
+    def noise(shape):
+        return 0.1 * jax.random.normal(k, shape)  # NNX830
+    return noise
+def make_step(noise):
+    def step(i, state):
+        return 0.5 * state + noise(state.shape)
+    return step
+def shaken(k, start):
+    return jax.lax.fori_loop(0, 5, make_step(make_noise(k)), start)
+shaken(key, x)
+""",
+            """\
 def init(key, a, b):
     def layer(n, m):
         return jax.random.normal(key, (n, m)) / jnp.sqrt(n)
@@ -827,6 +883,92 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def step_fn(key, cache, token):
+    return jax.random.categorical(key, cache), cache + token
+def warm(cache, tokens):
+    def body(state, token):
+        cache, count = state
+        _, cache = step_fn(key, cache, token)
+        return (cache, count + 1), None
+    return jax.lax.scan(body, (cache, 0), tokens)
+warm(x, x)
+""",
+            """\
+def color_transform(k, images):
+    return images * jax.random.uniform(k, (), minval=0.8, maxval=1.2)
+def augmented(k, pixels, cameras):
+    for i in range(cameras):
+        pixels = pixels.at[:, :, 3 * i : 3 * (i + 1)].set(color_transform(k, pixels[:, :, 3 * i : 3 * (i + 1)]))
+    return pixels
+print(augmented(key, jnp.ones((4, 4, 6)), 2).shape)
+""",
+            """\
+class Walk:
+    def transition(self, key, v, value):
+        one, two = jax.random.split(key)
+        new = v + jax.random.normal(one, v.shape)
+        taken = jnp.log(jax.random.uniform(two)) < value
+        return jnp.where(taken, new, v), value, taken
+    def run(self, key, v):
+        def body(state, step):
+            v, value, count = state
+            v, value, taken = self.transition(step, v, value)
+            return (v, value, count + taken), v
+        return jax.lax.scan(body, (v, 0.0, jnp.int32(0)), jax.random.split(key, 3))
+Walk().run(key, x)
+""",
+            """\
+def make_noise(k):
+    def noise(shape):
+        return 0.1 * jax.random.normal(k, shape)
+    return noise
+def shaken(k, start):
+    def step(state, one):
+        noise = make_noise(one)
+        return 0.5 * state + noise(state.shape), state
+    return jax.lax.scan(step, start, jax.random.split(k, 5))
+shaken(key, x)
+""",
+            """\
+def noise(k, shape):
+    return 0.1 * jax.random.normal(k, shape)
+def shaken(k, start):
+    offset = noise(k, start.shape)
+    def step(state, _):
+        return 0.5 * state + offset, None
+    return jax.lax.scan(step, start, None, length=5)
+shaken(key, x)
+""",
+            """\
+import dataclasses
+@dataclasses.dataclass
+class Graph:
+    nodes: jax.Array
+    edges: jax.Array
+def ring(k, n):
+    return Graph(jax.random.normal(k, (n,)), jnp.arange(n))
+def walk(k, nodes):
+    for _ in range(3):
+        graph = dataclasses.replace(ring(k, 3), nodes=nodes)
+        nodes = jnp.tanh(graph.nodes[graph.edges])
+    return nodes
+walk(key, x)
+""",
+            """\
+def density(v):
+    return -jnp.sum(v["a"] ** 2)
+def density_vec(v):
+    return -jnp.sum(v**2)
+def sample_all(log_density, start, n, k):
+    noise = jax.random.normal(k, (n, 3))
+    return jax.tree.map(lambda s: s + noise, jax.grad(log_density)(start))
+sample_key, other_key = jax.random.split(key)
+draws = sample_all(density, {"a": x}, 5, sample_key)
+print(jax.tree.map(jnp.mean, draws))
+draws_vec = sample_all(density_vec, 2 * x, 5, sample_key)
+print(jax.tree.map(jnp.mean, draws_vec))
+""",
             """\
 def init(key, a, b, flag):
     def layer(n, m, k):
@@ -2518,6 +2660,17 @@ def step(drop, x):
 """,
         ),
         clean=(
+            """\
+class Agent:
+    def batch_train(self, episodes=2, size=4):
+        starts = jax.vmap(lambda k: jax.random.uniform(k, (3,)))(jax.random.split(jax.random.key(0), size))
+        weights = jnp.zeros(3)
+        for _ in range(episodes):
+            weights = weights - 0.1 * (weights - starts.mean(0))
+        return weights
+agent = Agent()
+print(jax.jit(agent.batch_train)())
+""",
             """\
 @jax.jit
 def moves(v):

@@ -82,6 +82,25 @@ CASES: dict[str, Cases] = {
     "NNX800": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.hidden = nnx.Linear(2, 8, rngs=rngs)
+        self.out = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, points):
+        return self.out(jnp.tanh(self.hidden(points)))
+def derivatives(net, points):
+    def u(point):
+        return net(point)[0]
+    slopes = jax.vmap(jax.grad(u))(points)
+    curves = jax.vmap(jax.hessian(u))(points)
+    return slopes[:, 0], slopes[:, 1], curves[:, 0, 0]
+def residual(net, points):
+    u = net(points)
+    u_x, u_t, u_xx = derivatives(net, points)
+    return u_t + u * u_x - 0.01 * u_xx  # NNX800
+residual(Net(nnx.Rngs(0)), jnp.ones((4, 2)))
+""",
+            """\
 def accuracy(w, x, y):
     return jnp.mean(jnp.argmax(x @ w, axis=-1) == jnp.argmax(y))  # NNX800
 print(accuracy(jnp.ones((3, 2)), jnp.ones((4, 3)), jax.nn.one_hot(jnp.zeros(4), 2)))
@@ -302,6 +321,19 @@ loss(jnp.zeros(4), features, features.sum(1)[:, None])
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(2, 1, rngs=rngs)
+    def __call__(self, points):
+        return self.out(points)
+def residual(net, points):
+    u = net(points)[:, 0]
+    slopes = jax.vmap(jax.grad(lambda point: jnp.tanh(net(point)[0])))(points)
+    column = net(points) * slopes + slopes[:, 0:1] * net(points)
+    return slopes[:, 1] + u * slopes[:, 0] + column[:, 0]
+residual(Net(nnx.Rngs(0)), jnp.ones((4, 2)))
+""",
             """\
 def accuracy(w, x, y):
     return jnp.mean(jnp.argmax(x @ w, axis=-1) == jnp.argmax(y, axis=-1))
@@ -2029,6 +2061,28 @@ loss(jnp.ones((2, 3)), jnp.array([0, 2]))
     "NNX888": Cases(
         bad=(
             """\
+def nearest(dr, box):
+    return dr - box * jnp.round(dr / box)
+def distances(pos, box):
+    dr = nearest(pos[:, None, :] - pos[None, :, :], box)
+    return jnp.sqrt(jnp.sum(dr**2, axis=-1))  # NNX888
+def energy(pos, box):
+    r = distances(pos, box)
+    return jnp.sum(jnp.where(jnp.eye(len(pos), dtype=bool), 0.0, jnp.exp(-r)))
+force = jax.jit(jax.grad(lambda p: -energy(p, 3.0)))
+""",
+            """\
+class Pair:
+    def __init__(self, scale):
+        self.scale = scale
+    def energy(self, points):
+        gap = points[:, None] - points[None]
+        return jnp.sum(jnp.exp(-self.scale * jnp.sqrt(jnp.sum(gap**2, axis=-1))))  # NNX888
+def pull(field, points):
+    return jax.jit(jax.grad(field.energy))(points)
+pull(Pair(2.0), jnp.ones((4, 3)))
+""",
+            """\
 def moves(p):
     return p[:, None, :] - p[None, :, :]
 def energy(p):
@@ -2132,6 +2186,27 @@ jax.grad(lambda v: kernel.gram(v).sum())(jnp.ones((3, 2)))
 """,
         ),
         clean=(
+            """\
+def distances(pos, box):
+    dr = pos[:, None, :] - pos[None, :, :]
+    dr = jnp.mod(dr + box / 2, box) - box / 2
+    square = jnp.sum(dr**2, axis=-1)
+    return jnp.sqrt(jnp.where(square > 0, square, 1.0))
+print(jax.grad(lambda p: jnp.sum(distances(p, 3.0)))(jnp.ones((3, 2))))
+""",
+            """\
+class Pair:
+    def __init__(self, scale):
+        self.scale = scale
+    def energy(self, points):
+        gap = points[:, None] - points[None]
+        return jnp.sum(jnp.exp(-self.scale * jnp.sqrt(jnp.sum(gap**2, axis=-1))))
+    def square(self, points):
+        return jnp.sum(points**2)
+def pull(field, points):
+    return jax.jit(jax.grad(field.square))(points), field.energy(points)
+pull(Pair(2.0), jnp.ones((4, 3)))
+""",
             """\
 # the steps from one point to the next
 def moves(p):

@@ -48,6 +48,151 @@ rows = jnp.ones((5, 5, 3))
 """
 
 CASES: dict[str, Cases] = {
+    "NNX521": Cases(
+        bad=(
+            """\
+def tables(n=1024, dim=8):
+    speeds = 10000.0 ** (-jnp.arange(0, dim, 2) / dim)
+    places = jnp.arange(n, dtype=jnp.bfloat16)  # NNX521
+    angles = places[:, None] * speeds
+    return jnp.cos(angles), jnp.sin(angles)
+tables()
+""",
+            """\
+class Steps:
+    def __init__(self, steps=1000, dtype=jnp.bfloat16):
+        self.steps, self.dtype = steps, dtype
+    def draw(self, k):
+        return jax.random.randint(k, (4,), 0, self.steps).astype(self.dtype)  # NNX521
+def embed(t, dim=8):
+    angles = jnp.outer(t, jnp.exp(-jnp.arange(dim // 2) / dim))
+    return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=-1)
+embed(Steps().draw(key))
+""",
+            """\
+LENGTH = 4096
+def rotary(speeds):
+    angles = jnp.einsum("i,j->ij", jnp.asarray(jnp.arange(LENGTH), jnp.float16), speeds)  # NNX521
+    angles = jnp.concatenate([angles, angles], axis=-1)
+    return jnp.sin(angles)
+rotary(jnp.ones(4))
+""",
+            """\
+def mask(lengths, n=512):
+    return jnp.arange(n, dtype="bfloat16")[None, :] < lengths[:, None]  # NNX521
+mask(jnp.array([300, 400]))
+""",
+        ),
+        clean=(
+            """\
+def tables(n=1024, dim=8):
+    speeds = 10000.0 ** (-jnp.arange(0, dim, 2, dtype=jnp.bfloat16) / dim)
+    angles = jnp.arange(n, dtype=jnp.float32)[:, None] * speeds
+    return jnp.cos(angles).astype(jnp.bfloat16), jnp.sin(angles).astype(jnp.bfloat16)
+tables()
+""",
+            """\
+def patches(side=14):
+    return jnp.sin(jnp.arange(side * side, dtype=jnp.bfloat16)[:, None] * jnp.ones(4, jnp.bfloat16))
+patches()
+""",
+            """\
+def tables(places, speeds):
+    return jnp.sin(places.astype(jnp.bfloat16)[:, None] * speeds)
+tables(jnp.arange(200), jnp.ones(4))
+""",
+            """\
+def turn(n=1000):
+    return jnp.sin((jnp.arange(n) / n * 2 * jnp.pi).astype(jnp.bfloat16))
+turn()
+""",
+            """\
+def mask(lengths, n=512):
+    return (jnp.arange(n)[None, :] < lengths[:, None]).astype(jnp.bfloat16)
+mask(jnp.array([300, 400]))
+""",
+            """\
+def ramp(n=1000):
+    return jnp.arange(n, dtype=jnp.bfloat16).reshape(10, 100) @ jnp.ones((100, 2), jnp.bfloat16)
+ramp()
+""",
+        ),
+    ),
+    "NNX525": Cases(
+        bad=(
+            """\
+params = {"w": jnp.ones((3, 2)), "b": jnp.zeros(2)}
+np.save("/tmp/boxed_one.npy", params)
+loaded = np.load("/tmp/boxed_one.npy", allow_pickle=True)
+print(loaded["w"])  # NNX525
+""",
+            """\
+class Store:
+    def __init__(self, path):
+        self.path = path
+    def save(self, params):
+        np.save(self.path, jax.device_get(params))
+    def load(self):
+        return np.load(self.path, allow_pickle=True)
+def predict(params, v):
+    return v @ params["w"]  # NNX525
+store = Store("/tmp/boxed_two.npy")
+store.save({"w": jnp.ones((3, 2)), "b": jnp.zeros(2)})
+predict(store.load(), x)
+""",
+            """\
+state = dict(step=jnp.array(0), mean=jnp.zeros(3))
+for _ in range(2):
+    state = jax.tree.map(lambda leaf: leaf + 1, state)
+np.save("/tmp/boxed_three", state)
+state = np.load("/tmp/boxed_three.npy")  # NNX525
+""",
+            """\
+def keep(path):
+    np.save(path, {f"layer_{i}": np.ones(3) for i in range(2)})
+def read(path):
+    return {name: 2 * leaf for name, leaf in np.load(path, allow_pickle=True).items()}  # NNX525
+keep("/tmp/boxed_four.npy")
+read("/tmp/boxed_four.npy")
+""",
+        ),
+        clean=(
+            """\
+params = {"w": jnp.ones((3, 2)), "b": jnp.zeros(2)}
+np.save("/tmp/boxed_ten.npy", np.stack([params["w"], params["w"]]))
+both = np.load("/tmp/boxed_ten.npy")
+loaded = {"w": both[0], "v": both[1]}
+print(loaded["w"])
+""",
+            """\
+params = {"w": jnp.ones((3, 2)), "b": jnp.zeros(2)}
+np.save("/tmp/boxed_five.npy", params)
+loaded = np.load("/tmp/boxed_five.npy", allow_pickle=True).item()
+print(loaded["w"], np.load("/tmp/boxed_five.npy", allow_pickle=True)[()]["b"])
+""",
+            """\
+params = {"w": jnp.ones((3, 2)), "b": jnp.zeros(2)}
+np.savez("/tmp/boxed_six.npz", **params)
+loaded = np.load("/tmp/boxed_six.npz")
+print(loaded["w"])
+""",
+            """\
+rows = np.zeros(3, dtype=[("a", "f4")])
+np.save("/tmp/boxed_seven.npy", rows)
+print(np.load("/tmp/boxed_seven.npy")["a"])
+""",
+            """\
+params = {"w": jnp.ones((3, 2)), "b": jnp.zeros(2)}
+np.save("/tmp/boxed_eight.npy", params)
+np.save("/tmp/boxed_nine.npy", params["w"])
+print(np.load("/tmp/boxed_nine.npy").sum())
+try:
+    np.load("/tmp/boxed_eight.npy")
+except ValueError:
+    print("pickled")
+""",
+        ),
+    ),
     "NNX947": Cases(
         bad=(
             """\
@@ -984,6 +1129,13 @@ print(likelihood(x, x, x))
         ),
         clean=(
             """\
+def spread(v, log_var):
+    return jax.scipy.stats.norm.logpdf(v, 0.0, jax.nn.softplus(log_var))
+def narrow(v, log_var):
+    return jax.scipy.stats.norm.logpdf(v, 0.0, jnp.exp(log_var))
+print(spread(x, x), narrow(x, x))
+""",
+            """\
 def sample(key, mean, log_std):
     return mean + jnp.exp(log_std) * jax.random.normal(key, mean.shape)
 print(sample(key, x, x))
@@ -1358,6 +1510,12 @@ print(counted(jnp.ones(4)))
     "NNX978": Cases(
         bad=(
             """\
+def load(n):
+    return {"at": 1_704_067_200_000 + np.cumsum(np.random.default_rng(0).integers(500, 4000, size=n))}
+log = load(4)
+stamps = jnp.asarray(log["at"])  # NNX978
+""",
+            """\
 @jax.jit
 def bucket(ids):
     return ids % 1000
@@ -1458,6 +1616,19 @@ print([factorial(3), factorial(13)])
 """,
         ),
         clean=(
+            """\
+def load(n):
+    return {"at": np.cumsum(np.random.default_rng(0).integers(500, 4000, size=n))}
+log = load(4)
+stamps = jnp.asarray(log["at"])
+""",
+            """\
+def load(n):
+    stamps = 1_704_067_200_000 + np.cumsum(np.random.default_rng(0).integers(500, 4000, size=n))
+    return {"at": stamps - stamps[0], "first": int(stamps[0])}
+log = load(4)
+stamps = jnp.asarray(log["at"])
+""",
             """\
 @jax.jit
 def bucket(ids):

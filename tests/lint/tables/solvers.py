@@ -260,6 +260,18 @@ print(resample(key, x, 0.5))
     "NNX937": Cases(
         bad=(
             """\
+class Table:
+    def __call__(self, query):
+        return jax.pure_callback(np.sinc, jax.ShapeDtypeStruct(query.shape, query.dtype), query)  # NNX937
+    def twice(self, query):
+        return 2 * self(query)
+def response(table):
+    def one(point):
+        return table.twice(point)
+    return jax.vmap(one)
+response(Table())(x)
+""",
+            """\
 def host_softmax(v):
     e = np.exp(v - v.max())
     return (e / e.sum()).astype(np.float32)
@@ -331,6 +343,18 @@ def shifted(points, shifts):
 """,
         ),
         clean=(
+            """\
+class Table:
+    def __call__(self, query):
+        return jax.pure_callback(np.sinc, jax.ShapeDtypeStruct((3,), "float32"), query)
+    def scaled(self, query):
+        return 2 * query
+def response(table):
+    def one(point):
+        return table.scaled(point)
+    return jax.vmap(one)
+response(Table())(x), Table()(x)
+""",
             """\
 def host_softmax(v):
     e = np.exp(v - v.max())
@@ -934,6 +958,278 @@ def pair(v):
 from jax.experimental import checkify
 _, y = jax.jit(pair)(x)
 print(y, checkify.user_checks)
+""",
+        ),
+    ),
+    "NNX573": Cases(
+        bad=(
+            """\
+from jax.scipy.sparse.linalg import cg
+def solve(a, b):
+    return cg(a, b, tol=1e-6)
+def checked(a, b):
+    v, info = solve(a, b)
+    if info > 0:  # NNX573
+        raise RuntimeError("no convergence")
+    return v
+""",
+            """\
+import jax.scipy.sparse.linalg as sparse
+class Poisson:
+    def __init__(self, a):
+        self.a = a
+    def run(self, b):
+        self.v, self.status = sparse.bicgstab(lambda u: self.a @ u, b)
+        assert self.status == 0, "no convergence"  # NNX573
+        return self.v
+Poisson(jnp.eye(3))
+""",
+            """\
+def solve(a, b):
+    out = jax.scipy.sparse.linalg.cg(a, b)
+    print("converged" if not out[1] else "failed")  # NNX573
+    return out[0]
+solve(jnp.eye(3), x)
+""",
+            """\
+from jax.scipy.sparse.linalg import cg
+def step(u, a):
+    u, code = cg(a, u)
+    return u, code == 0  # NNX573
+step(x, jnp.eye(3))
+""",
+        ),
+        clean=(
+            """\
+from jax.scipy.sparse.linalg import gmres
+def solve(a, b):
+    v, info = gmres(a, b)
+    if info != 0:
+        print("not a number")
+    return v
+solve(jnp.eye(3), x)
+""",
+            """\
+import scipy.sparse.linalg as sparse
+def solve(a, b):
+    v, info = sparse.cg(a, b)
+    if info != 0:
+        raise RuntimeError("no convergence")
+    return v
+solve(np.eye(3), np.ones(3))
+""",
+            """\
+import scipy.sparse.linalg
+def solve(a, b, fast):
+    if fast:
+        v, info = jax.scipy.sparse.linalg.cg(a, b)
+    else:
+        v, info = scipy.sparse.linalg.cg(a, b)
+    if info is not None and info != 0:
+        raise RuntimeError("no convergence")
+    return v
+solve(np.eye(3), np.ones(3), False)
+""",
+            """\
+def solve(a, b):
+    v, _ = jax.scipy.sparse.linalg.cg(a, b)
+    if jnp.linalg.norm(a @ v - b) > 1e-3:
+        raise RuntimeError("no convergence")
+    return v
+solve(jnp.eye(3), x)
+""",
+            """\
+def solve(a, b):
+    v, info = jax.scipy.sparse.linalg.cg(a, b)
+    print(info is None)
+    return v
+solve(jnp.eye(3), x)
+""",
+        ),
+    ),
+    "NNX574": Cases(
+        bad=(
+            """\
+from jax.scipy.optimize import minimize
+def fit(v):
+    return minimize(lambda w: jnp.sum((w - v) ** 2), jnp.zeros(3), method="Nelder-Mead").x  # NNX574
+""",
+            """\
+from jax.scipy import optimize
+class Fit:
+    method = "L-BFGS-B"
+    def run(self, v):
+        res = optimize.minimize(self.cost, jnp.zeros(3), args=(v,), method=self.method)  # NNX574
+        return res.x
+    def cost(self, w, v):
+        return jnp.sum((w - v) ** 2)
+fit = Fit()
+""",
+            """\
+def cost(w, v):
+    return jnp.sum((w - v) ** 2)
+data = jnp.ones(3)
+def fit(method="newton-cg"):
+    return jax.scipy.optimize.minimize(cost, jnp.zeros(3), (data,), method=method)  # NNX574
+""",
+            """\
+from jax.scipy.optimize import minimize
+def cost(w, v):
+    return jnp.sum((w - v) ** 2)
+data = jnp.ones(3)
+def fit():
+    return minimize(cost, jnp.zeros(3), args=(data), method="BFGS")  # NNX574
+""",
+        ),
+        clean=(
+            """\
+from jax.scipy.optimize import minimize
+def fit(v, method="bfgs"):
+    return minimize(lambda w: jnp.sum((w - v) ** 2), jnp.zeros(3), method=method).x
+print(fit(x))
+""",
+            """\
+from scipy.optimize import minimize
+def fit(v):
+    cost = lambda w: jnp.sum((w - v) ** 2)
+    return minimize(cost, np.zeros(3), jac=lambda w: np.asarray(jax.grad(cost)(w), float), method="L-BFGS-B").x
+print(fit(x))
+""",
+            """\
+import scipy.optimize
+from jax.scipy.optimize import minimize
+def fit(v, method):
+    cost = lambda w: jnp.sum((w - v) ** 2)
+    if method == "BFGS":
+        return minimize(cost, jnp.zeros(3), method=method).x
+    return scipy.optimize.minimize(lambda w: float(cost(w)), np.zeros(3), method=method).x
+print(fit(x, "BFGS"))
+""",
+            """\
+from jax.scipy.optimize import minimize
+def fit(v, method):
+    return minimize(lambda w: jnp.sum((w - v) ** 2), jnp.zeros(3), method=method).x
+print(fit(x, "BFGS"))
+""",
+            """\
+from jax.scipy.optimize import minimize
+def fit(v):
+    return minimize(lambda w, t: jnp.sum((w - t) ** 2), jnp.zeros(3), args=(v,), method="BFGS").x
+print(fit(x))
+""",
+        ),
+    ),
+    "NNX600": Cases(
+        bad=(
+            """\
+def spectra(frames):
+    out = jnp.zeros((len(frames), 3))
+    for i, frame in enumerate(frames):
+        out = out.at[i].set(jnp.fft.rfft(frame))  # NNX600
+    return out
+spectra([jnp.ones(4)])
+""",
+            """\
+class Field:
+    def __init__(self, n):
+        self.values = jnp.zeros(n, dtype=jnp.float32)
+    def wave(self, k):
+        return self.values.at[0].add(jnp.exp(1j * k))  # NNX600
+Field(3).wave(2.0)
+""",
+            """\
+def waves(ks):
+    def body(i, out):
+        return out.at[i].set(jnp.sum(jnp.exp(1j * ks * i)))  # NNX600
+    return jax.lax.fori_loop(0, 3, body, jnp.zeros_like(jnp.ones(3)))
+waves(x)
+""",
+        ),
+        clean=(
+            """\
+def spectra(frames):
+    out = jnp.zeros((len(frames), 3), dtype=jnp.complex64)
+    for i, frame in enumerate(frames):
+        out = out.at[i].set(jnp.fft.rfft(frame))
+    return out
+spectra([jnp.ones(4)])
+""",
+            """\
+def powers(frames):
+    out = jnp.zeros((len(frames), 3))
+    for i, frame in enumerate(frames):
+        out = out.at[i].set(jnp.abs(jnp.fft.rfft(frame)) ** 2)
+    return out
+powers([jnp.ones(4)])
+""",
+            """\
+def filled(v, k):
+    out = jnp.zeros_like(v)
+    return out.at[0].set(jnp.exp(1j * k))
+filled(x + 0j, 2.0)
+""",
+            """\
+def parts(k):
+    out = jnp.zeros(2)
+    wave = jnp.exp(1j * k)
+    return out.at[0].set(wave.real).at[1].set(wave.imag)
+parts(2.0)
+""",
+        ),
+    ),
+    "NNX626": Cases(
+        bad=(
+            """\
+def sr1(b, s, y):
+    r = y - b @ s
+    return b + jnp.dot(r, r.T) / (r @ s)  # NNX626
+sr1(jnp.eye(3), x, 2 * x)
+""",
+            """\
+def update(h, s, y):
+    rho = 1.0 / (y @ s)
+    v = jnp.eye(s.shape[0]) - rho * s @ y.T  # NNX626
+    return v @ h @ v.T + rho * jnp.outer(s, s)
+""",
+            """\
+def scatter():
+    total = jnp.zeros((3, 3))
+    for i in range(2):
+        d = jnp.arange(3.0) * jnp.ones(3)
+        total += d @ d.T  # NNX626
+    return total
+scatter()
+""",
+        ),
+        clean=(
+            """\
+def update(h, s, y):
+    rho = 1.0 / (y @ s)
+    v = jnp.eye(s.shape[0]) - rho * jnp.outer(s, y)
+    return v @ h @ v.T + rho * s[:, None] * s[None, :]
+update(jnp.eye(3), x, 2 * x)
+""",
+            """\
+def columns(h, s, y):
+    rho = 1.0 / (y.T @ s)
+    v = jnp.eye(3) - rho * s @ y.T
+    return v @ h @ v.T + rho * s @ s.T
+columns(jnp.eye(3), x[:, None], 2 * x[:, None])
+""",
+            """\
+def ridge(w):
+    return w @ w.T + 0.1
+ridge(x)
+""",
+            """\
+def gram(a):
+    return jnp.eye(3) * 1e-6 + a @ a.T
+gram(jnp.ones((3, 2)))
+""",
+            """\
+def score(q, k):
+    return q @ k.T + jnp.zeros(3)
+score(x, x)
 """,
         ),
     ),

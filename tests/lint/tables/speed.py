@@ -1059,6 +1059,19 @@ print(time.time() - begin)  # NNX907
         ),
         clean=(
             """\
+from numpy.linalg import solve
+residual = jax.jit(lambda v: v**2)
+def newton(v):
+    start = time.time()
+    y = residual(v)
+    step = solve(np.eye(3), y)
+    print(time.time() - start)
+    return v - step
+newton(x)
+from jax.scipy.linalg import solve
+print(solve(jnp.eye(3), x))
+""",
+            """\
 @jax.jit
 def policy(v):
     return v * 0.5

@@ -1088,7 +1088,7 @@ Deep(nnx.Rngs(7))(x, False)
 def run(net, v, *, train):
     h = net(v, train)
     return v + h
-apply = nnx.remat(run) if len(x) > 1 else run  # NNX822
+apply = nnx.remat(run) if len(x) > 1 else run  # NNX631 NNX822
 apply(net, x, train=True)
 """,
         ),
@@ -1723,6 +1723,34 @@ def f(x, counts):
     "NNX826": Cases(
         bad=(
             """\
+from dataclasses import dataclass, field
+@dataclass(frozen=True)
+class Stages:
+    weights: list[float] = field(default_factory=lambda: [0.5, 0.5])
+@dataclass(frozen=True)
+class Settings:
+    dt: float = 0.1
+    stages: Stages = field(default_factory=Stages)
+@partial(jax.jit, static_argnames="settings")
+def step(state, settings):
+    return state + settings.dt * sum(settings.stages.weights)
+step(x, Settings())  # NNX826
+""",
+            """\
+from dataclasses import dataclass
+@dataclass
+class Stages:
+    order: int = 4
+@dataclass(frozen=True)
+class Settings:
+    stages: Stages
+    dt: float = 0.1
+@partial(jax.jit, static_argnames="settings")
+def step(state, settings):
+    return state + settings.dt * settings.stages.order
+step(x, Settings(Stages()))  # NNX826
+""",
+            """\
 @partial(jax.jit, static_argnums=1)
 def padded(v, widths):
     return jnp.pad(v, widths)
@@ -1899,6 +1927,35 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+from dataclasses import dataclass, field
+@dataclass(frozen=True)
+class Stages:
+    weights: tuple[float, ...] = (0.5, 0.5)
+    notes: list[str] = field(default_factory=list, compare=False)
+@dataclass(frozen=True)
+class Settings:
+    dt: float = 0.1
+    stages: Stages = field(default_factory=Stages)
+@partial(jax.jit, static_argnames="settings")
+def step(state, settings):
+    return state + settings.dt * sum(settings.stages.weights)
+step(x, Settings())
+""",
+            """\
+from dataclasses import dataclass, field
+@dataclass(eq=False)
+class Stages:
+    weights: list[float] = field(default_factory=lambda: [0.5, 0.5])
+@dataclass(frozen=True)
+class Settings:
+    dt: float = 0.1
+    stages: Stages = field(default_factory=Stages)
+@partial(jax.jit, static_argnames="settings")
+def step(state, settings):
+    return state + settings.dt * sum(settings.stages.weights)
+step(x, Settings())
+""",
             """\
 @partial(jax.jit, static_argnums=1)
 def padded(v, widths):

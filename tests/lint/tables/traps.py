@@ -73,6 +73,22 @@ CASES = {
     "NNX797": Cases(
         bad=(
             """\
+class Norms:
+    def __init__(self, params):
+        self.names = list(params)
+    def __call__(self, grads):
+        sizes = [jnp.sum(leaf) for leaf in jax.tree.leaves(grads)]
+        return dict(zip(self.names, sizes))  # NNX797
+params = {"w": jnp.ones(3), "b": jnp.zeros(3)}
+Norms(params)(jax.grad(lambda p: jnp.sum(p["w"] * x + p["b"]))(params))
+""",
+            """\
+def named(names, tree):
+    return {name: jnp.sum(leaf) for name, leaf in zip(names, jax.tree.leaves(tree))}  # NNX797
+params = {"w": jnp.ones(3), "b": jnp.zeros(3)}
+named(params.keys(), params)
+""",
+            """\
 from jax.flatten_util import ravel_pytree
 params = {'weights': jnp.zeros(3), 'bias': jnp.zeros(())}
 def mode(objective):
@@ -230,6 +246,25 @@ Fit().run()
 """,
         ),
         clean=(
+            """\
+class Norms:
+    def __init__(self, params):
+        self.names = sorted(params)
+    def __call__(self, grads):
+        sizes = [jnp.sum(leaf) for leaf in jax.tree.leaves(grads)]
+        return dict(zip(self.names, sizes))
+params = {"w": jnp.ones(3), "b": jnp.zeros(3)}
+Norms(params)(jax.grad(lambda p: jnp.sum(p["w"] * x + p["b"]))(params))
+""",
+            """\
+class Norms:
+    def __init__(self, params):
+        self.names = list(params)
+    def __call__(self, grads):
+        return dict(zip(self.names, [jnp.sum(grads[name]) for name in self.names]))
+params = {"w": jnp.ones(3), "b": jnp.zeros(3)}
+Norms(params)(jax.grad(lambda p: jnp.sum(p["w"] * x + p["b"]))(params))
+""",
             """\
 from jax.flatten_util import ravel_pytree
 params = {'weights': jnp.zeros(3), 'bias': jnp.zeros(())}
@@ -1110,6 +1145,30 @@ print(y)
     "NNX746": Cases(
         bad=(
             """\
+def shapes_of(sizes):
+    shapes = []
+    for n, m in zip(sizes[:-1], sizes[1:]):
+        shapes.append({"w": (n, m), "b": (m,)})
+    return shapes
+params = jax.tree.map(lambda shape: jnp.ones(shape), shapes_of([3, 4]))  # NNX746
+""",
+            """\
+params = jax.tree.map(jnp.zeros, [(7, 5), (5,), (5, 1), (1,)])  # NNX746
+""",
+            """\
+def shapes_of(sizes):
+    shapes = {}
+    for i, (n, m) in enumerate(zip(sizes[:-1], sizes[1:])):
+        shapes[f"layer_{i}"] = {"w": (n, m), "b": (m,)}
+    return shapes
+params = jax.tree.map(lambda shape: jnp.zeros(shape), shapes_of([3, 4, 2]))  # NNX746
+""",
+            """\
+widths = {"a": (3, 4), "c": (4, 2)}
+shapes = {name: {"w": (n, m), "b": (m,)} for name, (n, m) in widths.items()}
+params = jax.tree.map(jnp.ones, shapes)  # NNX746
+""",
+            """\
 LAYERS = {"hidden": (3, 8), "out": (8, 2)}
 def begun(key):
     keys = dict(zip(LAYERS, jax.random.split(key, len(LAYERS))))
@@ -1134,6 +1193,39 @@ print(made["hidden"].sum(axis=0))
             "first = jax.tree_util.tree_map_with_path(rows, {'w': (3, 4), 'b': (4,)})  # NNX746\n",
         ),
         clean=(
+            """\
+pairs = {}
+for name, n in [("a", 3), ("b", 4)]:
+    pairs[name] = (n, 0.5)
+halves = jax.tree.map(lambda n: 2 * n, pairs)
+""",
+            """\
+arrays = []
+for n in (3, 4):
+    arrays.append((jnp.ones(n), jnp.zeros((n, n))))
+sums = jax.tree.map(lambda a: jnp.zeros(a.shape), arrays)
+""",
+            """\
+sizes = [3, 4, 5]
+rows = jax.tree.map(jnp.ones, [n for n in sizes]), jax.tree.map(jnp.zeros, [3, 4])
+twice = jax.tree.map(lambda a: 2 * a, [(jnp.ones(3), jnp.ones(2)), (jnp.ones(3),)])
+""",
+            """\
+def shapes_of(sizes):
+    shapes = {}
+    for i, (n, m) in enumerate(zip(sizes[:-1], sizes[1:])):
+        shapes[f"layer_{i}"] = {"w": (n, m), "b": (m,)}
+    return shapes
+params = jax.tree.map(lambda s: jnp.zeros(s), shapes_of([3, 4, 2]), is_leaf=lambda s: isinstance(s, tuple))
+""",
+            """\
+def rows_of(sizes):
+    rows = {}
+    for i, n in enumerate(sizes):
+        rows[f"layer_{i}"] = {"sizes": (n, n), "count": n}
+    return rows
+rows = jax.tree.map(lambda n: jnp.zeros(n), rows_of([3, 4]))
+""",
             """\
 LAYERS = {"hidden": (3, 8), "out": (8, 2)}
 def begun(key):
@@ -1480,6 +1572,15 @@ print(times(0.0, 4))
         ),
         clean=(
             """\
+def scaled(given):
+    weight = np.array(given).reshape((1,))
+    if weight != 0:
+        return x / weight
+    other = np.asarray(given).reshape(1, 1)
+    return x if other > 0.5 else -x
+print(scaled(jnp.zeros(1)))
+""",
+            """\
 def times(v, t=1):
     if isinstance(t, (int, float)):
         if t < 0:
@@ -1610,6 +1711,16 @@ print(solve(jnp.ones((3, 3)), 4))
     ),
     "NNX762": Cases(
         bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.dense = nn.Linear(n, n)  # NNX762
+        self.drop = nn.Dropout(0.1)
+    def forward(self, v):
+        return self.drop(self.dense(v))
+""",
             """\
 class Head:
     def __init__(self):
@@ -2706,6 +2817,12 @@ slope = jax.grad(total)(x)
             "def loss(p, y):\n    return reg(p) + y.sum()\nstep = jax.jit(jax.value_and_grad(loss))\n",
         ),
         clean=(
+            """\
+def radial(v):
+    radius = jnp.linalg.norm(v, axis=-1)
+    return jnp.mean(0.5 * radius**2 - 2.0 * jnp.log(radius + 1e-8))
+print(jax.grad(radial)(x[None]))
+""",
             """\
 def smeared(v, widths):
     return jnp.exp(-v[:, None] ** 2 / widths).sum(0)

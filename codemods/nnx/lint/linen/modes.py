@@ -24,7 +24,7 @@ def _check(context: Context) -> Iterator[Finding]:
         for event in module.calls:
             if len(event.value.args) == 1 and method_around(context, event.scope) is not None:
                 name = _untold(context, event)
-                if name and wanted(context, event):
+                if name and wanted(context, event) and not _of_torch(context, event):
                     layer, flag = last(name), _FLAGS[name][0]
                     yield finding(
                         RULE.code,
@@ -33,6 +33,25 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"nobody tells this {layer} whether it trains, where it is made or called: Linen refuses it",
                         f"give it {flag}=..., as an argument of the model says",
                     )
+
+
+def _of_torch(context: Context, event: CallEvent) -> bool:
+    """Say whether the class of a layer is one of PyTorch, whose layers are looked for in Linen by mistake: an error
+    comes before, where they are made."""
+    method = method_around(context, event.scope)
+    owner = method.owner if method is not None else None
+    return owner is not None and any(
+        context.flow.calls.name(call) in _TORCH
+        for one in owner.methods.values()
+        for call in context.bodies.calls.get(one.scope, ())
+    )
+
+
+_TORCH = frozenset(
+    f"{HOME}{word}"
+    for word in ("Linear", "MultiheadAttention", "Conv1d", "Conv2d", "Conv3d", "BatchNorm1d", "BatchNorm2d", "ReLU",
+                 "GELU", "Embedding", "Dropout2d", "MaxPool2d", "Identity")
+)  # fmt: skip
 
 
 def _untold(context: Context, event: CallEvent) -> str:

@@ -20,6 +20,8 @@ from codemods.nnx.lint.linen import (
     one_dimension,
     outputs,
     param_shape,
+    partly_initialised,
+    same_masks,
     same_name,
     static_place,
     statistics,
@@ -37,5 +39,6 @@ RULES: tuple[Rule, ...] = tuple(
         unbound, initialised, levels, outputs, modes, dropout_keys, frozen, same_name, param_shape, no_call, fields,
         missing_layer, statistics, lifted, float_tokens, traced_mode, grown, mutable_default, one_dimension,
         static_place, class_carry, uncompact, immutable, trained_statistics, twin_encoders,
+        partly_initialised, same_masks,
     )
 )  # fmt: skip
