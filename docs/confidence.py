@@ -242,6 +242,11 @@ _FIRST = (
     "findings, 174 right, 23 of no use (12 of them NNX830 for the colours of cameras that are to be alike), 3 false (2",
     "NNX874, 1 NNX760); without the names that JAX took away 137 right, 23 of no use, 3 false. Of 28 hints 27 were",
     "right, 1 false. None of the false ones is made any more, and one of those of no use; all right ones are.",
+    "",
+    "When that was mended, 47 others were read, two with NNX code: 111 findings, 97 right, 5 of no use, 9 false (3",
+    "NNX803 below an eager `shard_map`, 3 NNX971 in copies of one file); without the names that JAX took away 74",
+    "right, 4 of no use, 9 false. Of 16 hints 15 were right, 1 false. One of the false ones is still made, and those",
+    "of no use; all right ones are.",
 )
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from codemods.nnx.annotated import as_assignments
 from codemods.nnx.newer import parse
-from codemods.nnx.nodes import as_assignments, by_type, every
+from codemods.nnx.nodes import by_type, every
 from codemods.nnx.patterns import needed, pattern
 
 Node = TypeVar("Node", bound=ast.AST)

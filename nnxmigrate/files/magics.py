@@ -12,7 +12,9 @@ from nnxmigrate.files.document import Mask, commented, lines_of
 #: Cell magics whose body is Python run in the notebook's own scope.
 _PYTHON_CELLS = frozenset({"capture", "prun", "time", "timeit"})
 #: Line magics that run a Python statement; their options are masked with them.
-_STATEMENT = re.compile(rb"[ \t]*(%(?:time|timeit|prun|memit|mprun)(?:[ \t]+-\w+(?:[ \t]*\d+)?)*[ \t]+)(?=[^-\s])")
+_STATEMENT = re.compile(
+    rb"[ \t]*(%(?:time|timeit|prun|memit|mprun)(?:[ \t]+-\w+(?:[ \t]*(?:\d+|\{[^{}]*\}|\$\w+))?)*[ \t]+)(?=[^-\s])"
+)
 _ASSIGNED = re.compile(rb"[ \t]*[\w.,\[\]'\" \t]+=[ \t]*([!%].*)")
 _LINE_MAGIC = re.compile(rb"[ \t]*([%!?].*)")
 _PLAIN = re.compile(rb"[!%]\w")  # a line that is hardly anything else than a magic

@@ -145,16 +145,22 @@ def _to_come(scope: Scope) -> bool:
 
 def _turns(context: Context, scope: Scope, given: ast.expr) -> bool:
     """Say whether what a scan goes over was turned round, or may have been."""
-    names = names_in(given)
+    names, seen = set(names_in(given)), set[str]()
     nodes: list[ast.AST] = [given]
-    around: Scope | None = scope
-    while around is not None and (around is scope or around.function is not None):
-        nodes += [
-            n.value
-            for n in context.bodies.nodes(around)
-            if isinstance(n, ast.Assign) and any(names_in(target) & names for target in n.targets)
-        ]
-        around = around.parent
+    while names:  # also of what a tuple of variables was put together from
+        seen |= names
+        found: list[ast.AST] = []
+        around: Scope | None = scope
+        while around is not None and (around is scope or around.function is not None):
+            found += [
+                n.value
+                for n in context.bodies.nodes(around)
+                if isinstance(n, ast.Assign) and any(names_in(target) & names for target in n.targets)
+            ]
+            around = around.parent
+        nodes += found
+        tuples = (n for n in found if isinstance(n, ast.Tuple | ast.Name | ast.Dict))
+        names = {name for one in tuples for name in names_in(one)} - seen
     return any(
         (isinstance(n, ast.Call) and last_word(n.func) in _TURNING)
         or (isinstance(n, ast.Slice) and n.step is not None)

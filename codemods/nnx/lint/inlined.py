@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
-from codemods.nnx.nodes import every, last_word
+from codemods.nnx.lint.syntax import taken_apart
+from codemods.nnx.nodes import elements, every, last_word
 from codemods.nnx.values import Attr, Call, Const, Unknown, Value
 
 _MANY = 60  # nodes of an expression that is worth looking through
@@ -122,18 +123,29 @@ def _formula(function: FunctionFacts) -> _Formula | None:
         return None
     steps: dict[str, ast.expr] = {}
     for one in body[:-1]:
-        target = one.targets[0] if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
-        if not isinstance(one, ast.Assign) or not isinstance(target, ast.Name):
-            return None
-        if target.id in steps or target.id in function.params:
-            return None  # what it stands for depends on the place
-        steps[target.id] = one.value
+        for name, value in _steps(one):
+            if name in steps or name in function.params or not name:
+                return None  # what it stands for depends on the place
+            steps[name] = value
     formula = body[-1].value
     if isinstance(formula, ast.Tuple | ast.List | ast.Dict | ast.Constant):
         return None
     found = _Formula(formula, steps)
     nodes = found.parts()
     return found if len(nodes) <= _MANY and not any(isinstance(one, _UNLIKE) for one in nodes) else None
+
+
+def _steps(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the variables that a statement sets, each with what it gets; no name for anything else that it does."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        yield "", ast.Constant(None)
+        return
+    for target, value in taken_apart(statement.targets[0], statement.value):
+        parts = elements(target)
+        for place, part in enumerate(parts):
+            whole = part is target
+            taken = value if whole else ast.copy_location(ast.Subscript(value, ast.Constant(place), ast.Load()), value)
+            yield part.id if isinstance(part, ast.Name) else "", taken
 
 
 def _arguments(function: FunctionFacts, call: ast.Call) -> Mapping[str, ast.expr] | None:

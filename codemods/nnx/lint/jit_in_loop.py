@@ -382,6 +382,9 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
         around = enclosing_function(inner.facts.scope.parent)  # a function that is defined anew in every call
         if isinstance(event.node.args[0], ast.Lambda):
             return True
+        loop = innermost_loop(event)
+        if loop is not None and not inside(inner.facts.node, loop):
+            return False  # all rounds have one function, for which the code is kept
         return around is not None and around is event.scope.function and not _captures(inner.facts)
     if isinstance(event.node.args[0], ast.Attribute):  # a method is bound anew each time it is looked up
         callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))

@@ -53,13 +53,22 @@ def _made_with(context: Context, bound: Bound, value: Call) -> tuple[int | None,
     if shape is None:
         return ()
     if name == "jax.numpy.array":
-        return (len(shape),) if isinstance(shape, list | tuple) else ()
+        return _nested(shape)
     if name == "jax.numpy.arange":
         if len(value.node.args) != 1 or not isinstance(shape, int | float) or shape != int(shape):
             return ()
         shape = int(shape)
     sizes = shape if isinstance(shape, tuple | list) else (shape,)
     return tuple(size if type(size) is int else None for size in sizes)
+
+
+def _nested(rows: object) -> tuple[int | None, ...]:
+    """Return the shape of an array of nested lists."""
+    sizes: list[int | None] = []
+    while isinstance(rows, list | tuple):
+        sizes.append(len(rows))
+        rows = rows[0] if rows else None
+    return tuple(sizes)
 
 
 def _written(value: Call) -> Value | None:

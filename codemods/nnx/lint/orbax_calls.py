@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Unknown, Value
@@ -85,6 +85,8 @@ def _relative(context: Context, source: Bound, depth: int) -> bool:
     value = source.value
     if isinstance(value, Const):
         return _starts(value.value)
+    if isinstance(value, Attr):
+        return _starts(_default(context, source, value))
     if isinstance(value, Call):
         name = context.flow.calls.callee_name(source)
         if name == "os.path.join" and len(value.args) > 1:
@@ -114,6 +116,21 @@ def _relative(context: Context, source: Bound, depth: int) -> bool:
                     left = context.flow.with_value(source, module.values[node.left])
                     return relative(context, left, depth + 1)
     return False
+
+
+def _default(context: Context, source: Bound, option: Attr) -> object:
+    """Return the default of an option of the command line, ``args.out``; None if it is none, or has none."""
+    parsed = context.flow.resolve(context.flow.with_value(source, option.base)).value
+    if not isinstance(parsed, Call) or not isinstance(parsed.callee, Attr) or parsed.callee.name != "parse_args":
+        return None
+    found = [
+        event.node
+        for event in context.bodies.named("add_argument")
+        if any(str(constant(one)).lstrip("-").replace("-", "_") == option.name for one in event.node.args)
+    ]
+    if len(found) != 1 or last_word(keyword(found[0], "type")) not in {"", "str", "Path"}:
+        return None  # what else a type may be makes something of the default
+    return constant(keyword(found[0], "default")) if not isinstance(keyword(found[0], "type"), ast.Lambda) else None
 
 
 def _joined(context: Context, source: Bound, node: ast.expr, value: Value, depth: int) -> bool:

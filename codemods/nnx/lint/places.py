@@ -10,6 +10,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TypeVar
 
+from codemods.nnx.annotated import AnnotatedAssign
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
@@ -20,7 +21,7 @@ from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
 from codemods.nnx.lint.uncompiled import never_compiled
 from codemods.nnx.may.may import Made
-from codemods.nnx.nodes import AnnotatedAssign, last_word
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.source import Source
 from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Param, Unknown, Value

@@ -31,6 +31,8 @@ def model_call(context: Context, node: ast.Call, scope: Scope) -> bool:
         return False
     if last_word(node.func) in _CALLING and node.args:
         return any(graded(context, n, scope) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name))
+    if bodies and node.args and isinstance(node.args[0], ast.Name) and graded(context, node.args[0], scope):
+        return True  # a network that is a function of its parameters
     root = root_of(node.func)
     if not isinstance(root, ast.Name):
         return False

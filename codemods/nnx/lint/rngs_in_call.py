@@ -38,7 +38,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if function is None or not _anew(context, event):
             continue
         if context.flow.calls.name(event) != "flax.nnx.Rngs":
-            if _drawn(context, event.value, event.scope, 0) and not _wanted(context, event, function):
+            drawn = _drawn(context, event.value, event.scope, 0) or _drops(context, event)
+            if drawn and not _wanted(context, event, function):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -227,7 +228,7 @@ def key_anew(context: Context, node: ast.AST) -> bool:
         event.node is node
         and event.scope.function is not None
         and _anew(context, event)
-        and _drawn(context, event.value, event.scope, 0)
+        and (_drawn(context, event.value, event.scope, 0) or _drops(context, event))
         and not _wanted(context, event, event.scope.function)
         for event in context.bodies.named("key", "PRNGKey")
     )
@@ -508,6 +509,29 @@ def _drawn(context: Context, key: Value, scope: Scope, depth: int) -> bool:
         elif name.startswith("jax.random.") and last(name) not in NOT_CONSUMING:
             return True
     return depth < 3 and _drawn_elsewhere(context, key, scope, depth + 1)
+
+
+def _drops(context: Context, event: CallEvent) -> bool:
+    """Say whether a key is that of the dropout in a step of a training: ``apply(..., rngs={"dropout": key})``."""
+    source, body = event.scope.module.source, event.scope.node
+    if not source.mentions(b"dropout") or not any(
+        last_word(call.node.func) in _LEARNING for call in context.bodies.calls.get(event.scope, ())
+    ):
+        return False
+    names = given_names(event.statement, event.node)
+    if len(names) > 1 or any(len(context.bodies.stores(event.scope, name)) != 1 for name in names):
+        return False
+    calls = (n for n in ast.walk(body) if isinstance(n, ast.Call) and last_word(n.func) == "init")
+    made = {part for call in calls for part in ast.walk(call)}
+    return any(
+        constant(key) == "dropout" and (value is event.node or (isinstance(value, ast.Name) and value.id in names))
+        for held in ast.walk(body)
+        if isinstance(held, ast.Dict) and held not in made
+        for key, value in zip(held.keys, held.values, strict=True)
+    )
+
+
+_LEARNING = frozenset({"grad", "value_and_grad", "apply_gradients"})
 
 
 def _drawn_elsewhere(context: Context, key: Value, scope: Scope, depth: int) -> bool:

@@ -34,6 +34,10 @@ _KEYS = pattern(r"(rng_?)?key|seed|rng")
 #: What makes streams or a key of a number.
 SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
+_MODEL_HELP = (
+    "split its streams: @nnx.split_rngs(splits=n) around nnx.vmap, and nnx.StateAxes({nnx.RngState: 0, ...: None}) for "
+    "the model in in_axes"
+)
 _SCAN_HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.scan, with 0 for them in in_axes, or carry them"
 _KEY_HELP = "map over a key for each member: jax.random.split(key, n) as an argument, with 0 for it in in_axes"
 
@@ -91,7 +95,8 @@ def _of_members(context: Context, root: Root) -> Iterator[Finding]:
             f"the {kind} `{name}` of {shown(root.function)} is the same for all members, "
             "so that all draw the same numbers"
         )
-        yield finding(RULE.code, root.scope, axes, words, _KEY_HELP if kind == "key" else _HELP)
+        help = {"key": _KEY_HELP, "model": _MODEL_HELP}.get(kind, _HELP)
+        yield finding(RULE.code, root.scope, axes, words, help)
 
 
 def _made_inside(context: Context, mapped: dict[FunctionFacts, Root]) -> Iterator[Finding]:

@@ -85,7 +85,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 related=[(event.node, "drawn here")],
             )
         block = context.bodies.block(event.statement, event.statement, event.scope)
-        if not block:
+        if not block or _single(context, event):
             continue
         orders = _by_index(context, event, block)
         order = None if orders else _order(context, event)
@@ -108,6 +108,17 @@ def _check(context: Context) -> Iterator[Finding]:
                         "draw one order, and index both with it",
                         related=[(first.event.node, "put into an order here")],
                     )
+
+
+def _single(context: Context, event: CallEvent) -> bool:
+    """Say whether a generator of NumPy or Python draws one number alone: ``random.choice(range(n))``."""
+    place, name = _SIZES.get(last_word(event.node.func)), context.flow.calls.name(event)
+    if place is None or name.startswith("jax.random.") or event.value.starred:
+        return False
+    return name.startswith("random.") or argument(event.node, place, "size") is None
+
+
+_SIZES = {"choice": 1, "randint": 2, "integers": 2}  # which argument says how many are drawn
 
 
 def _by_index(context: Context, event: CallEvent, block: list[ast.stmt]) -> list[_Order]:

@@ -26,6 +26,7 @@ from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.running import running_calls
 from codemods.nnx.lint.same_again import compiled_anew, in_other_cells, of_other_lengths, other_item
+from codemods.nnx.lint.set_and_run import set_and_run
 from codemods.nnx.lint.static_changed import changed_statics
 from codemods.nnx.lint.syntax import constant, inside, is_none, keyword, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
@@ -694,6 +695,7 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
             or _between(context, function, event)
             or _set_outside(context, function, event)
             or _set_by_method(context, function, event)
+            or set_and_run(context, event, _names(context, function))
         ) and not used_before(context, function, (event.scope, event.statement)):
             return event.scope, event.node
     return None
@@ -835,6 +837,11 @@ def _attribute(context: Context, root: Root) -> str:
             target = event.statement.targets[0]
             return target.attr if isinstance(target, ast.Attribute) else ""
     return ""
+
+
+def _names(context: Context, function: FunctionFacts) -> list[tuple[str, ClassFacts | None]]:
+    """Return the attributes under which objects have the compiled code that runs a function, with their classes."""
+    return [(_attribute(context, root), root.function.owner) for root in compiling_roots(context, function)]
 
 
 def _kept_object(context: Context, caller: CallEvent, owner: ast.expr) -> bool:

@@ -15,7 +15,7 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call
+from codemods.nnx.values import Call, Param
 
 # functions that integrate an equation, the name of the equation among their arguments, and whether time comes first
 _SOLVERS = {
@@ -48,7 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if context.bodies.guarded(event.node, event.scope):
             continue
-        told = _swapped(context, context.flow.here(given, event.scope), first, 0)
+        told = _swapped_by_all(context, context.flow.here(given, event.scope), first)
         if told is None:
             continue
         function, shown = told
@@ -63,6 +63,14 @@ def _check(context: Context) -> Iterator[Finding]:
             f"give the function its parameters in this order: {shown[1]}, {shown[0]}",
             related=[(function.node, "this function")] if function.scope.module is event.scope.module else [],
         )
+
+
+def _swapped_by_all(context: Context, equation: Bound, first: bool) -> tuple[FunctionFacts, tuple[str, str]] | None:
+    """Return what :func:`_swapped` does of an equation, which callers may hand in: then all of them give it so."""
+    if not isinstance(equation.value, Param):
+        return _swapped(context, equation, first, 0)
+    told = [_swapped(context, one, first, 0) for one in context.sources.originals(equation)]
+    return told[0] if told and None not in told else None
 
 
 def _swapped(

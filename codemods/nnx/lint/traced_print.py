@@ -13,9 +13,11 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.linen.modules import modules_of
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.other_way import runs_untraced
 from codemods.nnx.lint.places import foreign, in_test, traced_calls
 from codemods.nnx.lint.syntax import operands
+from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rewrite import replace
@@ -50,7 +52,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue  # whoever reads what a test prints may want the tracer
             if name != "builtins.print" and _tells_of_trace(event):
                 continue
-            if _shows_tracing(context, event) or _lesson(event):
+            if _shows_tracing(context, event) or _lesson(event) or _of_eager_map(context, event):
                 continue
             parts = [part for argument in arguments for part in _parts(argument)]
             if any(_holds(context, part, event) for part in parts):
@@ -64,6 +66,17 @@ def _check(context: Context) -> Iterator[Finding]:
                     "use jax.debug.print",
                     _fix(context, event) if name == "builtins.print" and parts == arguments else None,
                 )
+
+
+def _of_eager_map(context: Context, event: CallEvent) -> bool:
+    """Say whether a function only runs under ``shard_map`` that nothing compiles, which shows the values every time."""
+    function = event.scope.function
+    tracing = context.traced.get(function) if function is not None else None
+    if function is None or tracing is None or tracing.level == COMPILED or tracing.sites or not tracing.roots:
+        return False
+    if any(last(root.transform) != "shard_map" for root in tracing.roots):
+        return False
+    return not any(caller.scope.function in context.traced for caller in context.flow.sites.callers(function))
 
 
 def _holds(context: Context, part: ast.expr, event: CallEvent) -> bool:

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
+from codemods.nnx.annotated import AnnotatedAssign
 from codemods.nnx.facts import ModuleFacts
-from codemods.nnx.nodes import AnnotatedAssign
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Changed, Const, Each, Unknown, Value
 from codemods.nnx.walk.blocks import Blocks

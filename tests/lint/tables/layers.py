@@ -1026,6 +1026,17 @@ double = jax.tree.map(lambda a: a * 2, params)
     "NNX715": Cases(
         bad=(
             """\
+import argparse
+import pathlib
+import orbax.checkpoint as ocp
+parser = argparse.ArgumentParser()
+parser.add_argument("--out", default="checkpoints")
+parser.add_argument("--run-name", default="mlp")
+args = parser.parse_args([])
+folder = pathlib.Path(args.out) / args.run_name
+ocp.StandardCheckpointer().save(folder / "state", nnx.state(model))  # NNX715
+""",
+            """\
 from flax.training import checkpoints
 checkpoints.save_checkpoint(ckpt_dir="ckpts", target=nnx.state(model), step=0)  # NNX715
 """,
@@ -1042,6 +1053,17 @@ checkpoints.save_checkpoint(ckpt_dir="ckpts", target=nnx.state(model), step=0)  
             "    ocp.PyTreeCheckpointer().save(Path(folder) / name, {'a': x})  # NNX715\nsave('runs', 'last')\n",
         ),
         clean=(
+            """\
+import argparse
+import os
+import orbax.checkpoint as ocp
+parser = argparse.ArgumentParser()
+parser.add_argument("--out", default="checkpoints", type=os.path.abspath)
+args = parser.parse_args([])
+print(ocp.utils is not None, args.out != "")
+if len(args.out) > 1000:
+    ocp.StandardCheckpointer().save(args.out, nnx.state(model))
+""",
             """\
 import os
 from flax.training import checkpoints

@@ -1054,6 +1054,19 @@ Agent(0.9).loss(x, x)
         ),
         clean=(
             """\
+def compute_gae(rewards, values, gamma=0.99):
+    def step(last, inputs):
+        reward, value = inputs
+        advantage = reward - value + gamma * last
+        return advantage, advantage
+    rewards_back = rewards[::-1]
+    values_back = values[::-1]
+    inputs = (rewards_back, values_back)
+    _, advantages = jax.lax.scan(step, 0.0, inputs)
+    return advantages[::-1]
+print(compute_gae(jnp.ones(3), jnp.zeros(3)))
+""",
+            """\
 def rewards_to_go(rewards, gamma):
     def body(total, reward):
         total = reward + gamma * total

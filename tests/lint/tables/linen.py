@@ -5,6 +5,147 @@ from __future__ import annotations
 from tests.lint.tables import Cases
 
 CASES = {
+    "NNX696": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Autoencoder(nn.Module):
+    def setup(self):
+        self.encoder = nn.Dense(2)
+        self.decoder = nn.Dense(3)
+    def __call__(self, v):
+        return self.decoder(self.encoder(v))
+auto = Autoencoder()
+variables = auto.init(jax.random.key(0), jnp.ones((1, 3)))
+print(auto.decoder.apply({"params": variables["params"]["decoder"]}, jnp.ones((1, 2))))  # NNX696
+""",
+            """\
+from flax import linen as nn
+class Autoencoder(nn.Module):
+    def setup(self):
+        self.encoder = nn.Dense(2)
+        self.decoder = nn.Dense(3)
+    def __call__(self, v):
+        return self.decoder(self.encoder(v))
+auto = Autoencoder()
+variables = auto.init(jax.random.key(0), jnp.ones((1, 3)))
+def sample(key):
+    return auto.apply(variables, jax.random.normal(key, (4, 2)), method=auto.decoder)  # NNX696
+print(sample(jax.random.key(1)))
+""",
+            """\
+from flax import linen as nn
+class Autoencoder(nn.Module):
+    def setup(self):
+        self.encoder = nn.Dense(2)
+        self.decoder = nn.Dense(3)
+    def __call__(self, v):
+        return self.decoder(self.encoder(v))
+auto = Autoencoder()
+variables = auto.init(jax.random.key(0), jnp.ones((1, 3)))
+class Sampler:
+    def __init__(self):
+        self.net = Autoencoder()
+    def decode(self, variables, z):
+        return self.net.decoder.apply({"params": variables["params"]["decoder"]}, z)  # NNX696
+print(Sampler().decode(variables, jnp.ones((1, 2))))
+""",
+            """\
+from flax import linen as nn
+class Autoencoder(nn.Module):
+    def setup(self):
+        self.encoder = nn.Dense(2)
+        self.decoder = nn.Dense(3)
+    def __call__(self, v):
+        return self.decoder(self.encoder(v))
+auto = Autoencoder()
+variables = auto.init(jax.random.key(0), jnp.ones((1, 3)))
+class Deep(Autoencoder):
+    pass
+def features():
+    deep = Deep()
+    return deep.encoder.features  # NNX696
+print(features())
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    hidden: nn.Module
+    def setup(self):
+        self.out = nn.Dense(2)
+    def __call__(self, v):
+        return self.out(self.hidden(v))
+    def features(self, v):
+        return self.hidden(v)
+made = Net(nn.Dense(4))
+variables = made.init(jax.random.key(0), jnp.ones((1, 3)))
+print(made.hidden.features, made.apply(variables, jnp.ones((1, 3)), method=made.features).shape)
+""",
+            """\
+from flax import linen as nn
+class Autoencoder(nn.Module):
+    def setup(self):
+        self.encoder = nn.Dense(2)
+        self.decoder = nn.Dense(3)
+    def __call__(self, v):
+        return self.decoder(self.encoder(v))
+auto = Autoencoder()
+variables = auto.init(jax.random.key(0), jnp.ones((1, 3)))
+print(auto.apply(variables, jnp.ones((1, 2)), method=lambda module, z: module.decoder(z)))
+print(auto.bind(variables).decoder(jnp.ones((1, 2))))
+""",
+            """\
+from flax import linen as nn
+class Autoencoder(nn.Module):
+    def setup(self):
+        self.encoder = nn.Dense(2)
+        self.decoder = nn.Dense(3)
+    def __call__(self, v):
+        return self.decoder(self.encoder(v))
+auto = Autoencoder()
+variables = auto.init(jax.random.key(0), jnp.ones((1, 3)))
+def run(module, v):
+    return module.encoder(v)
+print(nn.apply(run, auto)(variables, jnp.ones((1, 3))))
+""",
+            """\
+from flax import linen as nn
+class Autoencoder(nn.Module):
+    width: int = 3
+    def setup(self):
+        self.encoder = nn.Dense(2)
+        self.decoder = nn.Dense(3)
+    def __call__(self, v):
+        return self.decoder(self.encoder(v))
+auto = Autoencoder()
+variables = auto.init(jax.random.key(0), jnp.ones((1, 3)))
+print(auto.width)
+class Outer(nn.Module):
+    def setup(self):
+        self.inner = Autoencoder()
+    def __call__(self, v):
+        return self.inner.decoder(self.inner.encoder(v))
+print(Outer().init_with_output(jax.random.key(0), jnp.ones((1, 3)))[0].shape)
+""",
+            """\
+from flax import linen as nn
+class Autoencoder(nn.Module):
+    def setup(self):
+        self.encoder = nn.Dense(2)
+        self.decoder = nn.Dense(3)
+    def __call__(self, v):
+        return self.decoder(self.encoder(v))
+auto = Autoencoder()
+variables = auto.init(jax.random.key(0), jnp.ones((1, 3)))
+try:
+    print(auto.decoder)
+except AttributeError:
+    print("not yet")
+""",
+        ),
+    ),
     "NNX629": Cases(
         bad=(
             """\

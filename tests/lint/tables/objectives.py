@@ -258,6 +258,22 @@ print(moved(jnp.ones(4), jnp.arange(3), jnp.ones(3), jnp.arange(3)))
     "NNX734": Cases(
         bad=(
             """\
+def net(params, obs):
+    h = jnp.tanh(obs @ params["torso"])
+    return h @ params["pi"], h @ params["v"]
+def terms(params, obs, actions, returns):
+    logits, values = net(params, obs)
+    logp = jax.nn.log_softmax(logits)
+    chosen = jnp.take_along_axis(logp, actions[:, None], axis=1)[:, 0]
+    advantage = returns - values  # NNX734
+    return -jnp.mean(chosen * advantage), jnp.mean((returns - values) ** 2)
+def loss(params, obs, actions, returns):
+    policy, value = terms(params, obs, actions, returns)
+    return policy + 0.5 * value
+params = {"torso": jnp.ones((3, 4)), "pi": jnp.ones((4, 2)), "v": jnp.ones(4)}
+print(jax.grad(loss)(params, jnp.ones((5, 3)), jnp.zeros(5, int), jnp.ones(5))["v"])
+""",
+            """\
 def loss(params, actions, rewards):
     logp = jax.nn.log_softmax(params["logits"])[actions]
     advantage = rewards - params["value"]  # NNX734
@@ -337,6 +353,22 @@ def loss_fn(net, obs, actions, returns):
             + _GRAD,
         ),
         clean=(
+            """\
+def net(params, obs):
+    h = jnp.tanh(obs @ params["torso"])
+    return h @ params["pi"], h @ params["v"]
+def terms(params, obs, actions, returns):
+    logits, values = net(params, obs)
+    logp = jax.nn.log_softmax(logits)
+    chosen = jnp.take_along_axis(logp, actions[:, None], axis=1)[:, 0]
+    advantage = jax.lax.stop_gradient(returns - values)
+    return -jnp.mean(chosen * advantage), jnp.mean((returns - values) ** 2)
+def loss(params, obs, actions, returns):
+    policy, value = terms(params, obs, actions, returns)
+    return policy + 0.5 * value
+params = {"torso": jnp.ones((3, 4)), "pi": jnp.ones((4, 2)), "v": jnp.ones(4)}
+print(jax.grad(loss)(params, jnp.ones((5, 3)), jnp.zeros(5, int), jnp.ones(5))["v"])
+""",
             """\
 def loss(params, actions, rewards):
     logp = jax.nn.log_softmax(params["logits"])[actions]

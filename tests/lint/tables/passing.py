@@ -68,6 +68,156 @@ def product(w, b):
 """
 
 CASES = {
+    "NNX547": Cases(
+        bad=(
+            """\
+from jax.scipy.stats import norm
+def component_densities(theta, v):
+    weights, mean = jax.nn.softmax(theta["logits"]), theta["mean"]
+    return weights * norm.pdf(v[:, None], mean, 1.0)
+def loss(theta, v):
+    density = component_densities(theta, v).sum(axis=1)
+    return -jnp.mean(jnp.log(density))  # NNX547
+print(jax.grad(loss)({"logits": jnp.zeros(2), "mean": jnp.ones(2)}, jnp.array([0.0, 40.0])))
+""",
+            """\
+from jax.scipy import stats
+def loss(theta, v):
+    return -jnp.log(jnp.prod(stats.norm.pdf(v, theta, 1.0)))  # NNX547
+print(jax.grad(loss)(1.0, jnp.linspace(0.0, 9.0, 99)))
+""",
+            """\
+def marginal(noise, v, y):
+    gram = jnp.exp(-((v[:, None] - v) ** 2)) + noise * jnp.eye(v.shape[0])
+    return 0.5 * y @ jnp.linalg.solve(gram, y) + 0.5 * jnp.log(jnp.linalg.det(gram))  # NNX547
+print(jax.grad(marginal)(0.01, jnp.linspace(0.0, 1.0, 99), jnp.ones(99)))
+""",
+            """\
+def likelihood(probs):
+    return jnp.log(probs.prod())  # NNX547
+print(likelihood(jnp.full(300, 0.5)))
+""",
+        ),
+        clean=(
+            """\
+from jax.scipy.stats import norm
+def loss(theta, v):
+    parts = jax.nn.log_softmax(theta["logits"]) + norm.logpdf(v[:, None], theta["mean"], 1.0)
+    return -jnp.mean(jax.scipy.special.logsumexp(parts, axis=1))
+print(jax.grad(loss)({"logits": jnp.zeros(2), "mean": jnp.ones(2)}, jnp.array([0.0, 40.0])))
+""",
+            """\
+from jax.scipy.stats import norm
+def loss(theta, v):
+    return -jnp.mean(jnp.log(norm.pdf(v, theta, 1.0) + 1e-6))
+print(jax.grad(loss)(1.0, jnp.linspace(0.0, 1.0, 9)))
+""",
+            """\
+def volume(jacobian):
+    return jnp.log(jnp.abs(jnp.linalg.det(jacobian)))
+print(volume(2 * jnp.eye(2)), jnp.log(jnp.linalg.det(jnp.ones((2, 2)) + 1e-3 * jnp.eye(2))))
+""",
+            """\
+def sizes(v):
+    return jnp.log(jnp.prod(jnp.array(v.shape)))
+print(sizes(jnp.ones((2, 3))))
+""",
+            """\
+def marginal(noise, v, y):
+    gram = jnp.exp(-((v[:, None] - v) ** 2)) + noise * jnp.eye(v.shape[0])
+    return 0.5 * y @ jnp.linalg.solve(gram, y) + 0.5 * jnp.linalg.slogdet(gram)[1]
+print(jax.grad(marginal)(0.1, jnp.linspace(0.0, 1.0, 9), jnp.ones(9)))
+""",
+        ),
+    ),
+    "NNX694": Cases(
+        bad=(
+            """\
+class Experts(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.second = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v, which):
+        return nnx.switch(which, [self.first, self.second], v)  # NNX694
+print(Experts(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.array(1)).shape)
+""",
+            """\
+class Experts(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.second = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v, which):
+        return nnx.cond(which > 0, self.first, self.second, v)  # NNX694
+print(Experts(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.array(1)).shape)
+""",
+            """\
+class Mixture(nnx.Module):
+    def __init__(self, rngs):
+        self.parts = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(3)])
+    def __call__(self, v, which):
+        return nnx.switch(which, self.parts, v)  # NNX694
+""",
+            """\
+first, second = nnx.Linear(3, 3, rngs=nnx.Rngs(0)), nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+branches = (first, second)
+print(nnx.switch(jnp.array(1), branches, jnp.ones((1, 3))))  # NNX694
+""",
+        ),
+        clean=(
+            """\
+def first(v):
+    return v + 1
+def second(v):
+    return 2 * v
+print(nnx.switch(jnp.array(1), [first, second], jnp.ones(3)), nnx.cond(True, first, second, jnp.ones(3)))
+""",
+            """\
+class Experts(nnx.Module):
+    def __init__(self, rngs):
+        self.parts = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(2)])
+    def __call__(self, v, which):
+        branches = [lambda m, v, i=i: m.parts[i](v) for i in range(len(self.parts))]
+        return nnx.switch(which, branches, self, v)
+print(Experts(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.array(1)).shape)
+""",
+            """\
+class Experts(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.second = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v, which):
+        return nnx.switch(which, [lambda m, v: m.first(v), lambda m, v: m.second(v)], self, v)
+print(Experts(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.array(1)).shape)
+""",
+            """\
+class Experts(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.second = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v, which):
+        return jax.lax.switch(which, [self.first, self.second], v)
+print(Experts(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.array(1)).shape)
+""",
+            """\
+class Experts(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.second = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v, which):
+        return nnx.cond(which > 0, lambda m, v: m.first(v), lambda m, v: m.second(v), self, v)
+print(Experts(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.array(1)).shape)
+""",
+            """\
+class Experts(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.second = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v, which):
+        return (self.first, self.second)[int(which)](v)
+print(Experts(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.array(1)).shape)
+""",
+        ),
+    ),
     "NNX631": Cases(
         bad=(
             """\

@@ -645,6 +645,15 @@ print(run(0.0))
         ),
         clean=(
             """\
+from jax.sharding import Mesh, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ("i",))
+@partial(jax.shard_map, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+def doubled(block):
+    print("block", block)
+    return 2 * block
+print(doubled(jnp.arange(4.0)))
+""",
+            """\
 import logging
 class Agent:
     def train(self, batch, scale):
@@ -2030,6 +2039,38 @@ y = jax.jit(solve)(x)
     "NNX807": Cases(
         bad=(
             """\
+class Trainer:
+    def __init__(self, rate):
+        self.rate = rate
+        self.params = jnp.ones(3)
+        self.step = jax.jit(self._step)
+    def _step(self, params, v):
+        return params - self.rate * v  # NNX807
+    def fit(self, v, rate):
+        self.rate = rate
+        for _ in range(3):
+            self.params = self.step(self.params, v)
+trainer = Trainer(0.1)
+trainer.fit(x[:3], 0.1)
+trainer.fit(x[:3], rate=0.01)
+""",
+            """\
+class Trainer:
+    def __init__(self, rate):
+        self.rate = rate
+        self.params = jnp.ones(3)
+        self.step = jax.jit(self._step)
+    def _step(self, params, v):
+        return params - self.rate * v  # NNX807
+    def fit(self, v, rate):
+        self.rate = rate
+        for _ in range(3):
+            self.params = self.step(self.params, v)
+trainer = Trainer(0.1)
+for rate in (0.1, 0.01):
+    trainer.fit(x[:3], rate)
+""",
+            """\
 def path(step, start):
     @jax.jit
     def half(v):
@@ -2423,6 +2464,56 @@ print(mean(rows))
 """,
         ),
         clean=(
+            """\
+class Trainer:
+    def __init__(self, rate):
+        self.rate = rate
+        self.params = jnp.ones(3)
+        self.step = jax.jit(self._step)
+    def _step(self, params, v):
+        return params - self.rate * v
+    def fit(self, v, rate):
+        self.rate = rate
+        for _ in range(3):
+            self.params = self.step(self.params, v)
+trainer = Trainer(0.1)
+trainer.fit(jnp.ones(3), 0.1)
+trainer.fit(jnp.zeros(3), rate=0.1)
+""",
+            """\
+class Trainer:
+    def __init__(self, rate):
+        self.rate = rate
+        self.params = jnp.ones(3)
+        self.step = jax.jit(self._step)
+    def _step(self, params, v):
+        return params - self.rate * v
+    def fit(self, v, rate):
+        self.rate = rate
+        for _ in range(3):
+            self.params = self.step(self.params, v)
+trainer = Trainer(0.1)
+trainer.fit(jnp.ones(3), 0.1)
+other = Trainer(0.1)
+other.fit(jnp.ones(3), 0.01)
+""",
+            """\
+class Trainer:
+    def __init__(self, rate):
+        self.rate = rate
+        self.params = jnp.ones(3)
+        self.step = jax.jit(self._step)
+    def _step(self, params, v):
+        return params - self.rate * v
+    def fit(self, v, rate):
+        self.rate = rate
+        for _ in range(3):
+            self.params = self.step(self.params, v)
+trainer = Trainer(0.1)
+for rate in (0.1, 0.01):
+    trainer = Trainer(rate)
+    trainer.fit(jnp.ones(3), rate)
+""",
             """\
 def slopes(params, loss, rows):
     @jax.jit

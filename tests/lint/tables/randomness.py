@@ -2584,6 +2584,38 @@ else:
     "NNX832": Cases(
         bad=(
             """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.Dense(1)(nn.Dropout(0.5, deterministic=not train)(v))
+net = Net()
+params = net.init(jax.random.key(0), jnp.ones((1, 3)), False)["params"]
+@jax.jit
+def train_step(params, v):
+    key = jax.random.key(7)  # NNX832
+    def loss(params):
+        return (net.apply({"params": params}, v, True, rngs={"dropout": key}) ** 2).mean()
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params))
+print(train_step(params, jnp.ones((2, 3))))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.Dense(1)(nn.Dropout(0.5, deterministic=not train)(v))
+net = Net()
+params = net.init(jax.random.key(0), jnp.ones((1, 3)), False)["params"]
+@jax.jit
+def train_step(params, v):
+    rngs = {"dropout": jax.random.PRNGKey(114)}  # NNX832
+    def loss(params):
+        return (net.apply({"params": params}, v, True, rngs=rngs) ** 2).mean()
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params))
+print(train_step(params, jnp.ones((2, 3))))
+""",
+            """\
 class Forest:
     def __init__(self, trees):
         self.trees = trees
@@ -2660,6 +2692,37 @@ def step(drop, x):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.Dense(1)(nn.Dropout(0.5, deterministic=not train)(v))
+net = Net()
+params = net.init(jax.random.key(0), jnp.ones((1, 3)), False)["params"]
+@jax.jit
+def train_step(params, v, key):
+    def loss(params):
+        return (net.apply({"params": params}, v, True, rngs={"dropout": key}) ** 2).mean()
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params))
+print(train_step(params, jnp.ones((2, 3)), jax.random.key(7)))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train):
+        return nn.Dense(1)(nn.Dropout(0.5, deterministic=not train)(v))
+net = Net()
+params = net.init(jax.random.key(0), jnp.ones((1, 3)), False)["params"]
+@jax.jit
+def train_step(params, v, step):
+    def loss(params):
+        rngs = {"dropout": jax.random.fold_in(jax.random.key(7), step)}
+        return (net.apply({"params": params}, v, True, rngs=rngs) ** 2).mean()
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params))
+print(train_step(params, jnp.ones((2, 3)), 3))
+""",
             """\
 class Agent:
     def batch_train(self, episodes=2, size=4):
@@ -3786,6 +3849,21 @@ xs, ys = shuffled(points, 3.0 * points, key)
 """,
         ),
         clean=(
+            """\
+xs = np.linspace(10, 190, 10)
+ys = np.linspace(10, 190, 10)
+for _ in range(2):
+    i = random.choice(range(10))
+    j = random.choice(range(10))
+    print(xs[i] >= 10, ys[j] >= 10)
+""",
+            """\
+xs, ys = np.ones(10), np.ones(10)
+rng = np.random.default_rng(0)
+i = rng.integers(10)
+j = rng.integers(10)
+print(xs[i], ys[j])
+""",
             """\
 def halves(key, x, share=0.8):
     n = int(share * len(x))

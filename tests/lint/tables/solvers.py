@@ -538,6 +538,15 @@ print(solved(jnp.linalg.cholesky(gram), x, True), solve_triangular(jnp.swapaxes(
     "NNX939": Cases(
         bad=(
             """\
+from jax.experimental.ode import odeint
+def angle(t, theta, damping):
+    return -jnp.sin(theta) / damping + t
+@partial(jax.jit, static_argnums=0)
+def trajectory(rhs, start, ts, damping):
+    return odeint(rhs, start, ts, damping)  # NNX939
+print(trajectory(angle, jnp.array(0.2), jnp.linspace(0.0, 1.0, 5), 1.5))
+""",
+            """\
 from scipy.integrate import solve_ivp
 def passed(rho, t):
     return -1.0 / rho
@@ -586,6 +595,15 @@ def path(start, k):
             "from scipy.integrate import solve_ivp\npath = solve_ivp(lambda y, t: -y, (0, 1), [1.0])  # NNX939\n",
         ),
         clean=(
+            """\
+from jax.experimental.ode import odeint
+def angle(theta, t, damping):
+    return -jnp.sin(theta) / damping + t
+@partial(jax.jit, static_argnums=0)
+def trajectory(rhs, start, ts, damping):
+    return odeint(rhs, start, ts, damping)
+print(trajectory(angle, jnp.array(0.2), jnp.linspace(0.0, 1.0, 5), 1.5))
+""",
             _TIMES
             + """\
 def passed(t, rho):

@@ -301,6 +301,16 @@ for batch in batches:
         ),
         clean=(
             """\
+def evaluate(batches):
+    def measure(v):
+        return v.sum()
+    total = 0.0
+    for batch in batches:
+        total += jax.jit(measure)(batch)
+    return total
+print(evaluate([jnp.ones(2), jnp.ones(2)]))
+""",
+            """\
 @functools.lru_cache
 def decoder(size):
     return jax.vmap(partial(jnp.add, size))

@@ -19,6 +19,7 @@ from codemods.nnx.lint.linen import (
     no_call,
     one_dimension,
     outputs,
+    outside,
     param_shape,
     partly_initialised,
     same_masks,
@@ -39,6 +40,6 @@ RULES: tuple[Rule, ...] = tuple(
         unbound, initialised, levels, outputs, modes, dropout_keys, frozen, same_name, param_shape, no_call, fields,
         missing_layer, statistics, lifted, float_tokens, traced_mode, grown, mutable_default, one_dimension,
         static_place, class_carry, uncompact, immutable, trained_statistics, twin_encoders,
-        partly_initialised, same_masks,
+        partly_initialised, same_masks, outside,
     )
 )  # fmt: skip
