@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS
@@ -15,7 +15,7 @@ from codemods.nnx.lint.complex_values import is_complex
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.may_be_mapped import may_be_mapped
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, formula_of, literal, shown, written
+from codemods.nnx.lint.places import foreign, formula_of, shown, written
 from codemods.nnx.lint.syntax import constant, keyword, new_axis
 from codemods.nnx.lint.vector_condition import least_axes
 from codemods.nnx.values import Call, Const, Item, Sequence, Unknown, Value
@@ -63,8 +63,6 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             if may_be_mapped(context, function, event.scope):
                 continue  # it may be given one example at a time
-            if _of_numbers(context, event):
-                continue
             first = len(callee.args) + int(callee.receiver is not None and function.binding in {"instance", "class"})
             outputs = set(list(function.params)[first : first + 1]) if name.startswith("flax.") else set()
             aux = keyword(event.node, "has_aux")
@@ -83,16 +81,6 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"{shown(function)} returns a loss for every element of a batch, and not one number",
                         "reduce it with mean() or sum()",
                     )
-
-
-def _of_numbers(context: Context, event: CallEvent) -> bool:
-    """Say whether a gradient is only called with single numbers."""
-    roots = [root for root in context.traced.gradients if root.node is event.node]
-    calls = [call for root in roots for call in context.traced.calls_of(root)]
-    return bool(calls) and all(
-        call.node.args and all(isinstance(literal(context, one, call.scope), int | float) for one in call.node.args)
-        for call in calls
-    )
 
 
 def _elementwise(

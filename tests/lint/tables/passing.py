@@ -174,9 +174,10 @@ print(nnx.switch(jnp.array(1), [first, second], jnp.ones(3)), nnx.cond(True, fir
             """\
 class Experts(nnx.Module):
     def __init__(self, rngs):
-        self.parts = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(2)])
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.second = nnx.Linear(3, 3, rngs=rngs)
     def __call__(self, v, which):
-        branches = [lambda m, v, i=i: m.parts[i](v) for i in range(len(self.parts))]
+        branches = [lambda m, v, name=name: getattr(m, name)(v) for name in ("first", "second")]
         return nnx.switch(which, branches, self, v)
 print(Experts(nnx.Rngs(0))(jnp.ones((1, 3)), jnp.array(1)).shape)
 """,
