@@ -37,7 +37,7 @@ def drawn_over(context: Context, use: Use) -> bool:
     place = call.args.index(use.node) + int(function.binding in {"instance", "class"})
     params = list(function.params)
     drawn = _drawn(context, function, params[place]) if place < len(params) else None
-    return bool(drawn) and drawn is not None and drawn <= replaced
+    return drawn <= replaced if drawn else False
 
 
 def _drawn(context: Context, function: FunctionFacts, key: str) -> set[str | None] | None:

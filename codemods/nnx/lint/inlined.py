@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.lint.places import written
 from codemods.nnx.lint.syntax import taken_apart
 from codemods.nnx.nodes import elements, every, last_word
 from codemods.nnx.values import Attr, Call, Const, Unknown, Value
@@ -37,6 +38,18 @@ def inlined(context: Context, call: ast.Call, scope: Scope) -> ast.expr | None:
         known[call] = None  # of a function that calls itself
         known[call] = _inlined(context, call, scope)
     return known[call]
+
+
+def looked_through(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+    """Return the expression of which a variable is the name, and what a function gives that is a formula.
+
+    Args:
+        context: the analysis.
+        node: an expression; one that is neither is returned itself.
+        scope: the body that it stands in.
+    """
+    made = written(context, node, scope)
+    return (inlined(context, made, scope) or made) if isinstance(made, ast.Call) else made
 
 
 def _inlined(context: Context, call: ast.Call, scope: Scope) -> ast.expr | None:

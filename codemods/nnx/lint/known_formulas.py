@@ -13,7 +13,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
-from codemods.nnx.lint.inlined import inlined, word_of, words_of_formulas
+from codemods.nnx.lint.inlined import inlined, looked_through, word_of, words_of_formulas
 from codemods.nnx.lint.places import in_test, own_scopes, written
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.templates import Bound, Reading, matches, parsed, terms
@@ -82,9 +82,11 @@ def wrong_forms(context: Context, code: str, known: Sequence[Wrong]) -> Iterator
                     if _fits(context, words, wrong, form, node, scope) and not _told(context, node, scope, told):
                         told.add(node)
                         found.append((wrong, node, scope))
+    functions: dict[int, set[str]] = {}  # where each is told
+    for wrong, _, scope in found:
+        functions.setdefault(id(wrong), set()).update([scope.function.name] if scope.function is not None else ())
     for wrong, node, scope in found:
-        functions = {one.function.name for other, _, one in found if other is wrong and one.function is not None}
-        if not _of_function(context, node, scope, functions):
+        if not _of_function(context, node, scope, functions[id(wrong)]):
             yield finding(code, scope, node, wrong.message, wrong.help)
 
 
@@ -286,9 +288,7 @@ def _overlap(one: ast.expr, other: ast.expr) -> bool:
 def _set(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     """Return what a variable was set to, or what a function gives that is a formula; a variable itself if it was made
     of what it was before: ``x = x - x.max()``."""
-    made = written(context, node, scope)
-    if isinstance(made, ast.Call):
-        made = inlined(context, made, scope) or made
+    made = looked_through(context, node, scope)
     return node if isinstance(node, ast.Name) and node.id in names_in(made) else made
 
 

@@ -24,9 +24,9 @@ _SCALE = pattern(r"loss_?scal|scaler?_?value$", re.I)
 _HALF = pattern(rb"(?<!b)float16|fp16", needs=(b"16",))
 # where gradients may be divided by the scale, by whatever name and place
 _DIVIDED = pattern(rb"un_?scale|inv\w*scale|/ *[\w.\[\]'\"()]*scal|DynamicScale|optax\.scale\(|reciprocal", re.I)
-# optimizers that make steps as long as their gradients: these may be divided before or behind
 _DEPTH = 2
 _MEANS = frozenset({"jax.lax.pmean", "jax.lax.psum"})
+# optimizers that make steps as long as their gradients: these may be divided before or behind
 _LINEAR = frozenset({"sgd", "scale", "identity", "noisy_sgd", "trace"})
 _NONLINEAR = frozenset({"clip_by_global_norm", "clip", "adaptive_grad_clip", "clip_by_block_rms", "adam", "adamw",
                         "scale_by_adam", "scale_by_rms", "rmsprop", "lamb", "lion", "adafactor"})  # fmt: skip

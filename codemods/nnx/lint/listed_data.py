@@ -7,6 +7,7 @@ import json
 
 from codemods.nnx.context import Context
 from codemods.nnx.frames import Bound, Indexed, Part
+from codemods.nnx.lint.command_line import is_parsed, option_word
 from codemods.nnx.lint.static_parts import DISPLAYS, LISTING
 from codemods.nnx.lint.syntax import entry_word, keyword
 from codemods.nnx.nodes import every
@@ -222,10 +223,8 @@ def _part(whole: object, key: str | int) -> object:
 def _of_parser(context: Context, source: Bound, value: Attr) -> bool:
     """Say whether an attribute of parsed arguments is a list: one of several, which is required or has a list."""
     parsed = context.flow.follow(source, value.base)
-    callee = parsed.value.callee if isinstance(parsed.value, Call) else None
-    if not isinstance(callee, Attr) or callee.name != "parse_args":
+    if not isinstance(parsed.value, Call) or not is_parsed(parsed.value):
         return False
-    assert isinstance(parsed.value, Call)
     home = context.bodies.home(parsed.value.node)
     scopes = {home} if home is not None else set()
     options = [
@@ -234,7 +233,7 @@ def _of_parser(context: Context, source: Bound, value: Attr) -> bool:
         if event.scope in scopes
         and event.node.args
         and isinstance(event.node.args[-1], ast.Constant)
-        and str(event.node.args[-1].value).lstrip("-").replace("-", "_") == value.name
+        and option_word(event.node.args[-1]) == value.name
     ]
     changed = any(
         isinstance(node, ast.Attribute) and node.attr == value.name and isinstance(node.ctx, ast.Store)

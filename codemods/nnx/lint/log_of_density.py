@@ -10,9 +10,9 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.array_calls import array_of
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.inlined import inlined
+from codemods.nnx.lint.inlined import looked_through
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -64,9 +64,7 @@ def _told(context: Context, node: ast.expr, scope: Scope) -> tuple[str, str] | N
 def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     """Return what an expression is made of, through variables and functions that are formulas."""
     for _ in range(_DEPTH):
-        found = written(context, node, scope)
-        if isinstance(found, ast.Call):
-            found = inlined(context, found, scope) or found
+        found = looked_through(context, node, scope)
         if found is node:
             return node
         node = found

@@ -10,17 +10,16 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.complex_values import is_complex
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.real_values import REAL, type_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Item, Ref, Value
+from codemods.nnx.values import Attr, Call, Item, Value
 
 _WORDS = pattern(rb"fft|complex|\dj\b")
 _UPDATES = ("set", "add")
 _MAKING = {"jax.numpy.zeros": 1, "jax.numpy.ones": 1, "jax.numpy.empty": 1}
 _ALIKE = frozenset({"jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like", "jax.numpy.full_like"})
 _DRAWS = frozenset({"jax.random.normal", "jax.random.uniform"})
-_REAL = frozenset({"float", "float16", "float32", "float64", "bfloat16", "int", "int32", "int64", "uint8"})
 _DEPTH = 2
 
 
@@ -28,16 +27,12 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(module.source.matches(_WORDS) for module in context.asked.modules):
         return
     for event in context.bodies.named(*_UPDATES):
-        callee = event.value.callee
-        if event.scope.module not in context.asked or len(event.value.args) != 1 or not isinstance(callee, Attr):
-            continue
-        place = callee.base
-        if not isinstance(place, Item) or not isinstance(place.base, Attr) or place.base.name != "at":
+        array = _updated(event.value)
+        if event.scope.module not in context.asked or len(event.value.args) != 1 or array is None:
             continue
         if in_test(event.scope) or not is_complex(context, event.value.args[0], event.scope):
             continue
-        buffer = context.flow.here(place.base.base, event.scope)
-        made = _made_real(context, buffer, 0)
+        made = _made_real(context, context.flow.here(array, event.scope), 0)
         if made is not None and isinstance(event.node.func, ast.Attribute):
             home = context.bodies.home(made)
             yield finding(
@@ -60,7 +55,7 @@ def _made_real(context: Context, buffer: Bound, depth: int) -> ast.expr | None:
         name = context.flow.calls.callee_name(found)
         if name in _MAKING or name in _DRAWS:
             dtype = value.argument(_MAKING.get(name, 2), "dtype")
-            if dtype is not None and not _is_real(context, context.flow.with_value(found, dtype)):
+            if dtype is not None and type_word(context, context.flow.with_value(found, dtype)) not in REAL:
                 return None
         elif name in _ALIKE and depth < _DEPTH:
             like = value.args[0] if value.args else None
@@ -81,12 +76,6 @@ def _updated(value: Call) -> Value | None:
     place = value.callee.base if isinstance(value.callee, Attr) and value.callee.name in _UPDATES else None
     at = place.base if isinstance(place, Item) else None
     return at.base if isinstance(at, Attr) and at.name == "at" else None
-
-
-def _is_real(context: Context, dtype: Bound) -> bool:
-    found = context.flow.resolve(dtype).value
-    name = found.name if isinstance(found, Ref) else found.value if isinstance(found, Const) else None
-    return isinstance(name, str) and last(name) in _REAL
 
 
 _BAD = """\

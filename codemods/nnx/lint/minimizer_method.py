@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import error_wanted, foreign, in_test
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.values import Call, Const, Param, Sequence
@@ -80,7 +81,7 @@ def _array(context: Context, event: CallEvent) -> bool:
         or (
             isinstance(one.value, Call)
             and context.flow.calls.callee_name(one).startswith(_ARRAYS)
-            and context.flow.calls.callee_name(one).rpartition(".")[2] in _MAKING
+            and last(context.flow.calls.callee_name(one)) in _MAKING
         )
         for one in sources
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.command_line import is_parsed, option_word
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import argument, constant, keyword
@@ -120,17 +121,17 @@ def _relative(context: Context, source: Bound, depth: int) -> bool:
 
 def _default(context: Context, source: Bound, option: Attr) -> object:
     """Return the default of an option of the command line, ``args.out``; None if it is none, or has none."""
-    parsed = context.flow.resolve(context.flow.with_value(source, option.base)).value
-    if not isinstance(parsed, Call) or not isinstance(parsed.callee, Attr) or parsed.callee.name != "parse_args":
+    if not is_parsed(context.flow.resolve(context.flow.with_value(source, option.base)).value):
         return None
     found = [
         event.node
         for event in context.bodies.named("add_argument")
-        if any(str(constant(one)).lstrip("-").replace("-", "_") == option.name for one in event.node.args)
+        if any(option_word(one) == option.name for one in event.node.args)
     ]
-    if len(found) != 1 or last_word(keyword(found[0], "type")) not in {"", "str", "Path"}:
+    kind = keyword(found[0], "type") if len(found) == 1 else None
+    if len(found) != 1 or (kind is not None and last_word(kind) not in {"str", "Path"}):
         return None  # what else a type may be makes something of the default
-    return constant(keyword(found[0], "default")) if not isinstance(keyword(found[0], "type"), ast.Lambda) else None
+    return constant(keyword(found[0], "default"))
 
 
 def _joined(context: Context, source: Bound, node: ast.expr, value: Value, depth: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.places import callers_of, in_test, written
-from codemods.nnx.lint.syntax import constant, names_in
+from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -100,7 +100,7 @@ def _list_of(call: ast.Call) -> str:
 
 def _collected(nodes: list[ast.AST], metrics: str, key: str, loop: ast.AST) -> set[str]:
     """Return the lists, or dicts of lists, to which a loop adds metrics, or all of them or a perplexity one by one."""
-    inner = [n for n in nodes if _within(n, loop)]
+    inner = [n for n in nodes if inside(n, loop)]
     found = set[str]()
     parts = {metrics}
     for node in inner:
@@ -113,11 +113,6 @@ def _collected(nodes: list[ast.AST], metrics: str, key: str, loop: ast.AST) -> s
             if not any(isinstance(one, str) and one != key for one in chosen):
                 found.add(_list_of(node))
     return found - {""}
-
-
-def _within(node: ast.AST, outer: ast.AST) -> bool:
-    first, last = getattr(outer, "lineno", 0), getattr(outer, "end_lineno", 0)
-    return first <= getattr(node, "lineno", -1) <= last
 
 
 def _mean_of(node: ast.AST, lists: set[str], key: str) -> bool:

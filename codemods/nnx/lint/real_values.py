@@ -12,7 +12,8 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Ref, Sequence, Unknown, Value
 
-_REAL = frozenset({"float", "float16", "float32", "float64", "bfloat16", "int", "int32", "int64", "uint8"})
+#: The names of types of real numbers.
+REAL = frozenset({"float", "float16", "float32", "float64", "bfloat16", "int", "int32", "int64", "uint8"})
 # where the type may stand in a call, of functions that make an array in a type of their own
 _MAKERS = {
     "jax.numpy.zeros": 1, "jax.numpy.ones": 1, "jax.numpy.empty": 1, "jax.numpy.linspace": 5, "jax.numpy.eye": 3,
@@ -136,11 +137,21 @@ class RealValues:
         return Arrays(self._context, {}).of_bound(found).number == FLOAT
 
     def _is_real(self, dtype: Bound) -> bool:
-        found = self._context.flow.resolve(dtype).value
-        name = found.name if isinstance(found, Ref) else found.value if isinstance(found, Const) else None
-        word = last(name) if isinstance(name, str) else ""
+        word = type_word(self._context, dtype)
         self.strong |= "float" in word
-        return word in _REAL
+        return word in REAL
+
+
+def type_word(context: Context, dtype: Bound) -> str:
+    """Return the name of a type of numbers, such as ``float32``, however it is written; empty if it is not known.
+
+    Args:
+        context: the analysis.
+        dtype: the type.
+    """
+    found = context.flow.resolve(dtype).value
+    name = found.name if isinstance(found, Ref) else found.value if isinstance(found, Const) else None
+    return last(name) if isinstance(name, str) else ""
 
 
 def _is_float(value: Value) -> bool:

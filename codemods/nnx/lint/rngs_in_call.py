@@ -38,8 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if function is None or not _anew(context, event):
             continue
         if context.flow.calls.name(event) != "flax.nnx.Rngs":
-            drawn = _drawn(context, event.value, event.scope, 0) or _drops(context, event)
-            if drawn and not _wanted(context, event, function):
+            if _consumed(context, event) and not _wanted(context, event, function):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -228,7 +227,7 @@ def key_anew(context: Context, node: ast.AST) -> bool:
         event.node is node
         and event.scope.function is not None
         and _anew(context, event)
-        and (_drawn(context, event.value, event.scope, 0) or _drops(context, event))
+        and _consumed(context, event)
         and not _wanted(context, event, event.scope.function)
         for event in context.bodies.named("key", "PRNGKey")
     )
@@ -492,6 +491,11 @@ def _whole_run(context: Context, function: FunctionFacts) -> bool:
     if caller is not function_of(function.scope.parent) and caller.name != "main":
         return False
     return caller not in context.traced and not _PART.search(caller.name.lower()) and caller.name != "__call__"
+
+
+def _consumed(context: Context, event: CallEvent) -> bool:
+    """Say whether numbers or masks are drawn with the key that a call makes."""
+    return _drawn(context, event.value, event.scope, 0) or _drops(context, event)
 
 
 def _drawn(context: Context, key: Value, scope: Scope, depth: int) -> bool:

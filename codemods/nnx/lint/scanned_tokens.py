@@ -7,7 +7,7 @@ import ast
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.lint.places import functions_called, written
-from codemods.nnx.lint.syntax import argument, keyword
+from codemods.nnx.lint.syntax import argument, keyword, names_in
 from codemods.nnx.nodes import last_word
 
 _METHODS = frozenset({"astype", "swapaxes", "transpose"})
@@ -96,8 +96,9 @@ def _in_place(context: Context, node: ast.expr, tokens: str, scope: Scope, depth
         return _in_place(context, node.args[1], tokens, scope, depth + 1)
     if word in _FUNCTIONS and node.args and _in_place(context, node.args[0], tokens, scope, depth + 1):
         return True
-    method = word in _METHODS and isinstance(node.func, ast.Attribute)
-    return method and _in_place(context, node.func.value, tokens, scope, depth + 1)  # type: ignore[attr-defined]
+    if word not in _METHODS or not isinstance(node.func, ast.Attribute):
+        return False
+    return _in_place(context, node.func.value, tokens, scope, depth + 1)
 
 
 def _gives_of_each(node: ast.FunctionDef) -> bool:
@@ -109,13 +110,9 @@ def _gives_of_each(node: ast.FunctionDef) -> bool:
     for statement in node.body:
         if isinstance(statement, ast.Return):
             given = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
-            return len(given) == 2 and bool(_names(given[1]) & seen)
+            return len(given) == 2 and bool(names_in(given[1]) & seen)
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            names = {name for target in targets for name in _names(target)}
-            seen = seen | names if _names(statement.value) & seen else seen - names
+            names = {name for target in targets for name in names_in(target)}
+            seen = seen | names if names_in(statement.value) & seen else seen - names
     return False
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.running import running_calls
-from codemods.nnx.lint.syntax import argument, constant, names_in
+from codemods.nnx.lint.syntax import argument, constant, inside, names_in
 from codemods.nnx.values import Param
 
 
@@ -61,13 +61,10 @@ def _with_others(context: Context, setter: FunctionFacts, param: Param) -> bool:
             if len(found) > 1:
                 return True
         for loop in caller.loops:
-            if isinstance(loop, ast.For) and names_in(given) & names_in(loop.target) and not _within(stores, loop):
-                return True
+            if isinstance(loop, ast.For) and names_in(given) & names_in(loop.target):
+                if not any(inside(one, loop) for one in stores):
+                    return True
     return False
-
-
-def _within(stores: Iterable[ast.Name], loop: ast.For) -> bool:
-    return any(loop.lineno <= one.lineno <= (loop.end_lineno or loop.lineno) for one in stores)
 
 
 def _of_class(context: Context, caller: CallEvent, setter: FunctionFacts) -> bool:

@@ -214,9 +214,10 @@ def matches(template: str, reading: Reading) -> Iterator[Bound]:
 
 def _expanded(node: ast.expr, resolve: Resolve, depth: int) -> ast.expr:
     """Return an expression with what its names stand for in their place."""
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Name | ast.Call):
         made = resolve(node)
-        return _expanded(made, resolve, depth + 1) if made is not node and depth < _DEPTH else node
+        if made is not node and depth < _DEPTH:
+            return _expanded(made, resolve, depth + 1)
     if isinstance(node, ast.BinOp):
         left, right = (_expanded(one, resolve, depth) for one in (node.left, node.right))
         if left is not node.left or right is not node.right:
@@ -226,9 +227,6 @@ def _expanded(node: ast.expr, resolve: Resolve, depth: int) -> ast.expr:
         if operand is not node.operand:
             return ast.copy_location(ast.UnaryOp(node.op, operand), node)
     elif isinstance(node, ast.Call):
-        made = resolve(node)
-        if made is not node and depth < _DEPTH:
-            return _expanded(made, resolve, depth + 1)
         given = [_expanded(one, resolve, depth) for one in node.args]
         if any(one is not other for one, other in zip(given, node.args, strict=True)):
             return ast.copy_location(ast.Call(node.func, given, node.keywords), node)

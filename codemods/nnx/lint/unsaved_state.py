@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant, names_in
+from codemods.nnx.lint.syntax import constant, names_in, taken_apart
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -83,9 +83,7 @@ def _entries(event: CallEvent, name: str) -> tuple[set[str], dict[str, str]]:
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
     """Return the variables that an assignment binds, with what each gets."""
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return [pair for one, two in zip(target.elts, value.elts, strict=True) for pair in _pairs(one, two)]
-    return [(target.id, value)] if isinstance(target, ast.Name) else []
+    return [(one.id, given) for one, given in taken_apart(target, value) if isinstance(one, ast.Name)]
 
 
 def _goes_on(event: CallEvent, name: str) -> bool:

@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.applied import on_object, skipped
+from codemods.nnx.lint.command_line import is_parsed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import ARRAY_FUNCTIONS, BODIES, last
@@ -376,8 +377,7 @@ def _text(context: Context, found: Bound) -> bool:
 
 def _option(context: Context, name: str, read: Bound) -> bool:
     """Say whether an attribute is an option of the command line that is a text, by the call that adds it."""
-    made = read.value
-    if not isinstance(made, Call) or not isinstance(made.callee, Attr) or made.callee.name != "parse_args":
+    if not is_parsed(read.value):
         return False
     options = [
         event.node

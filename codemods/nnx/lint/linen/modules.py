@@ -85,7 +85,12 @@ def classes_of(context: Context, modules: Sequence[Bound]) -> list[ClassFacts]:
 def calls_always(context: Context, cls: ClassFacts) -> Iterator[CallEvent]:
     """Yield the calls that ``__call__`` of a module makes on every way through it."""
     method = context.flow.classes.method(cls, "__call__")
-    for call in context.bodies.calls.get(method.scope, ()) if method is not None else ():
+    return always_made(context, method) if method is not None else iter(())
+
+
+def always_made(context: Context, method: FunctionFacts) -> Iterator[CallEvent]:
+    """Yield the calls that a method makes on every way through it."""
+    for call in context.bodies.calls.get(method.scope, ()):
         if not context.bodies.paths(call.scope).get(call.node) and not context.bodies.behind(call.node, call.scope):
             yield call
 

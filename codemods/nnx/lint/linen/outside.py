@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.facts import AttrEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.linen.modules import classes_of, has_linen, is_linen, is_plain, modules_of
+from codemods.nnx.lint.linen.modules import classes_of, has_linen, is_plain, method_around, modules_of
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.values import Param
 
@@ -19,7 +19,7 @@ def _check(context: Context) -> Iterator[Finding]:
         for event in module.attributes:
             if event.context != "load" or event.node.attr not in made or isinstance(event.base, Param):
                 continue
-            if in_test(event.scope) or _in_module(context, event.scope):
+            if in_test(event.scope) or method_around(context, event.scope) is not None:
                 continue
             if context.bodies.guarded(event.node, event.scope):
                 continue
@@ -54,17 +54,6 @@ def _of_setup(context: Context) -> dict[str, set[ClassFacts]]:
             if not other and not any(name in one.fields or name in one.methods for one in parents):
                 found.setdefault(name, set()).add(cls)
     return found
-
-
-def _in_module(context: Context, scope: Scope) -> bool:
-    """Say whether a body stands in a method of a Linen module."""
-    at: Scope | None = scope
-    while at is not None:
-        function: FunctionFacts | None = at.function
-        if function is not None and function.owner is not None and is_linen(context, function.owner):
-            return True
-        at = at.parent
-    return False
 
 
 _BAD = """\

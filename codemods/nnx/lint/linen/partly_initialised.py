@@ -10,7 +10,17 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.linen.modules import HOME, classes_of, is_plain, layer_called, modules_at, wanted
+from codemods.nnx.lint.linen.modules import (
+    HOME,
+    always_made,
+    calls_always,
+    classes_of,
+    has_linen,
+    is_plain,
+    layer_called,
+    modules_at,
+    wanted,
+)
 from codemods.nnx.lint.linen.unmade_branch import LAYERS, unmade
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
@@ -21,7 +31,7 @@ _DEPTH = 4
 
 def _check(context: Context) -> Iterator[Finding]:
     modules = context.project.modules
-    if not any(m.source.mentions(b"linen") for m in modules):
+    if not has_linen(context):
         return
     for event, layer, test in unmade(context):
         yield finding(
@@ -103,13 +113,11 @@ def _needed(context: Context, cls: ClassFacts, method: FunctionFacts, depth: int
     if setup is None or setup.self_param is None or depth > _DEPTH:
         return []
     found: list[str] = []
-    for call in context.bodies.calls.get(method.scope, ()):
+    for call in always_made(context, method):
         func = call.node.func
         if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
             continue
         if method.self_param is None or func.value.id != method.self_param.name:
-            continue
-        if context.bodies.paths(call.scope).get(call.node) or context.bodies.behind(call.node, call.scope):
             continue
         inner = context.flow.classes.method(cls, func.attr)
         if inner is not None:
@@ -136,13 +144,8 @@ def _has_parameters(context: Context, layer: Bound, depth: int) -> bool:
     if name:
         return name.startswith(HOME) and name.removeprefix(HOME) in LAYERS
     cls = context.flow.classes.class_of(layer)
-    method = context.flow.classes.method(cls, "__call__") if is_plain(context, cls) and cls is not None else None
-    for call in context.bodies.calls.get(method.scope, ()) if method is not None else ():
-        if context.bodies.paths(call.scope).get(call.node) or context.bodies.behind(call.node, call.scope):
-            continue
-        if _has_parameters(context, layer_called(context, call), depth + 1):
-            return True
-    return False
+    calls = calls_always(context, cls) if cls is not None and is_plain(context, cls) else ()
+    return any(_has_parameters(context, layer_called(context, call), depth + 1) for call in calls)
 
 
 def _initialised(context: Context, variables: Bound, cls: ClassFacts) -> set[str] | None:
