@@ -6,7 +6,7 @@ import ast
 
 
 class AnnotatedAssign(ast.Assign, ast.AnnAssign):  # type: ignore[misc]
-    """An assignment to a variable with an annotation, ``x: int = 3``: outside of classes it does what ``x = 3`` does.
+    """An assignment with an annotation, ``x: int = 3``: outside of class bodies it does what ``x = 3`` does.
 
     It is both to what asks by ``isinstance``, and goes by the name of the annotated one where nodes are visited.
     """
@@ -18,12 +18,15 @@ AnnotatedAssign.__name__ = "AnnAssign"
 
 
 def as_assignments(tree: ast.Module) -> None:
-    """Make the annotated assignments of a tree to variables :class:`AnnotatedAssign`, but those in class bodies."""
+    """Make the annotated assignments of a tree to variables and attributes :class:`AnnotatedAssign`.
+
+    Those in class bodies declare fields and stay as they are.
+    """
     blocks: list[tuple[list[ast.stmt], bool]] = [(tree.body, False)]
     for block, fields in blocks:
         for node in block:
             if type(node) is ast.AnnAssign:
-                if not fields and node.value is not None and isinstance(node.target, ast.Name):
+                if not fields and node.value is not None and isinstance(node.target, ast.Name | ast.Attribute):
                     node.__class__ = AnnotatedAssign
                     node.targets = [node.target]  # type: ignore[attr-defined]
                 continue

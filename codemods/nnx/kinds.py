@@ -10,7 +10,7 @@ from codemods.nnx.flow.assumptions import Answers
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref, Value
+from codemods.nnx.values import Attr, Call, Choice, Class, Const, Item, Param, Ref, Value
 
 
 class Kind(enum.Enum):
@@ -249,6 +249,9 @@ class Kinds:
         if isinstance(inner, Item | Indexed) and isinstance(inner.base, Ref):  # nnx.Optimizer[Model](...)
             kind = class_kind(inner.base.name)
             return frozenset({kind}) if kind is not None else frozenset()
+        if isinstance(inner, Choice):  # a name that is bound to several classes, as by the cells of a notebook
+            ways = [self._named(way) for way in self.sources.of(callee)]
+            return frozenset().union(*ways) if all(ways) else frozenset()
         return frozenset()
 
     def _takes_gradient(self, function: Bound) -> bool:

@@ -16,6 +16,7 @@ TRANSPARENT = frozenset(
         "jax.custom_vjp", "jax.custom_jvp", "jax.named_scope",
         "functools.partial", "functools.lru_cache", "functools.cache", "functools.partialmethod",
         "contextlib.contextmanager", "typing.no_type_check", "typing.overload",
+        "jaxtyping.jaxtyped", "beartype.beartype", "typeguard.typechecked",
     }
 )  # fmt: skip
 

@@ -14,9 +14,9 @@ def _names(text: str) -> frozenset[str]:
 # names of flax.nnx in 0.10.7, 0.11.2 and 0.12.8 alike
 _ALWAYS = _names(
     """
-    All Any BatchNorm BatchStat Bidirectional Cache Carry Conv ConvTranspose DiffState Dropout Einsum Embed
+    A All Any BatchNorm BatchStat Bidirectional Cache Carry Conv ConvTranspose DiffState Dropout Einsum Embed
     Everything GRUCell GraphDef GraphState GroupNorm Initializer Intermediate LSTMCell LayerNorm Linear
-    LinearGeneral LoRA LoRALinear LoRAParam MergeContext Metric Module MultiHeadAttention MultiMetric NodeStates
+    LinearGeneral LoRA LoRALinear LoRAParam M MergeContext Metric Module MultiHeadAttention MultiMetric NodeStates
     Not Nothing Object OfType OptState OptimizedLSTMCell Optimizer PARTITION_NAME Param PathContains Perturbation
     PureState RMSNorm RNN RNNCellBase RngCount RngKey RngState RngStream Rngs Sequential SimpleCell SplitContext
     State StateAxes StateSharding TrainState UpdateContext Variable VariableMetadata WithTag avg_pool bridge

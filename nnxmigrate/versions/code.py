@@ -23,6 +23,13 @@ _SINCE: dict[str, str] = {
 }
 #: Names of flax.nnx that the oldest family alone has.
 _GONE = PUBLIC[VERSIONS[0]] - frozenset().union(*(PUBLIC[newer] for newer in VERSIONS[1:]))
+#: Names that the oldest and the newest family have, and one between them lacks: what came after 0.10 and has one of
+#: these needs the newest.
+_BACK = PUBLIC[VERSIONS[0]] & PUBLIC[VERSIONS[-1]] - PUBLIC["0.11"]
+_BACK_NAME = re.compile(
+    rb"\bnnx\s*\.\s*(?:%(names)s)\b|\bflax\.nnx\s+import\b[^)]*?\b(?:%(names)s)\b"
+    % {b"names": b"|".join(sorted(name.encode() for name in _BACK))}
+)
 #: Where a file may show that it was written for 0.10.
 _OPTIMIZER = re.compile(rb"\bOptimizer\s*\(")
 _OLD_NAME = re.compile(
@@ -59,18 +66,22 @@ class Traces(NamedTuple):
 
 def traces(documents: Mapping[str, Document], names: Iterable[str]) -> Traces:
     """Return what the files of these names show; the first place that settles a question ends the search for it."""
-    needs, where, old = None, "", None
+    needs, where, old, back = None, "", None, ""
     for name in names:
         data = documents[name].text
         # parsing every file of a project costs as much as some analyses
-        if b"nnx" not in data or not _worth(data, needs, old):
+        if b"nnx" not in data or not (_worth(data, needs, old) or (not back and _BACK_NAME.search(data))):
             continue
         found = _Walk(data)
         if found.old is not None and old is None:
             old = f"{name}:{found.old[0]} {found.old[1]}"
+        if found.back is not None and not back:
+            back = f"{name}:{found.back[0]} {found.back[1]}"
         for version, (line, what) in found.newer.items():
             if needs is None or VERSIONS.index(version) > VERSIONS.index(needs):
                 needs, where = version, f"{name}:{line} {what}"
+    if needs == "0.11" and back:
+        needs, where = VERSIONS[-1], back
     return Traces(needs, where, old)
 
 
@@ -100,6 +111,7 @@ class _Walk:
     def __init__(self, data: bytes) -> None:
         self.newer: dict[str, tuple[int, str]] = {}
         self.old: tuple[int, str] | None = None
+        self.back: tuple[int, str] | None = None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -140,13 +152,16 @@ class _Walk:
             self.newer.setdefault(_SINCE[name], (line, f"uses nnx.{name}"))
         elif name in _GONE and self.old is None:
             self.old = line, f"uses nnx.{name}"
+        elif name in _BACK and self.back is None:
+            self.back = line, f"uses nnx.{name}, which Flax 0.11 lacks"
 
     def _call(self, node: ast.Call, guarded: bool) -> None:
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr == "update" and len(node.args) == 2 and not guarded:
             owner = function.value
             word = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
-            if re.fullmatch(r"(\w*_)?opt(im|imizer)?", word, re.IGNORECASE) and not _pure(node):
+            of_class = word == "Optimizer" or self._names.get(word) == "Optimizer"  # whose first argument is `self`
+            if re.fullmatch(r"(\w*_)?opt(im|imizer)?", word, re.IGNORECASE) and not of_class and not _pure(node):
                 self.newer.setdefault("0.11", (node.lineno, "updates an optimizer with its model"))
         name = function.attr if isinstance(function, ast.Attribute) and self._is_nnx(function.value) else ""
         if isinstance(function, ast.Name):

@@ -55,7 +55,10 @@ def _named(text: str) -> str | None:
 
 
 class _Annotations(ast.NodeTransformer):
-    """Annotates variables where they are assigned to by themselves."""
+    """Annotates variables, or attributes, where they are assigned to by themselves."""
+
+    def __init__(self, kind: type[ast.expr]) -> None:
+        self.kind = kind
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         """Leave the fields of a class as they are."""
@@ -64,19 +67,20 @@ class _Annotations(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         """Rewrite one assignment."""
-        if len(node.targets) > 1 or not isinstance(node.targets[0], ast.Name):
+        target = node.targets[0]
+        if len(node.targets) > 1 or type(target) is not self.kind or not isinstance(target, ast.Name | ast.Attribute):
             return node
-        return ast.AnnAssign(node.targets[0], ast.Constant("Any"), node.value, 1)
+        return ast.AnnAssign(target, ast.Constant("Any"), node.value, int(isinstance(target, ast.Name)))
 
 
-def _annotated(text: str) -> str | None:
+def _annotated(text: str, kind: type[ast.expr] = ast.Name) -> str | None:
     """Return a program whose variables are annotated; None if its body has none, or declares some global."""
     body = text.removeprefix(HEAD)
     tree = ast.parse(body)
     if any(isinstance(node, ast.Global | ast.Nonlocal) for node in ast.walk(tree)):
         return None
     before = ast.unparse(tree)
-    after = ast.unparse(ast.fix_missing_locations(_Annotations().visit(tree)))
+    after = ast.unparse(ast.fix_missing_locations(_Annotations(kind).visit(tree)))
     return HEAD + after if after != before else None
 
 
@@ -92,9 +96,10 @@ def _programs(rewrite: Callable[[str], str | None], besides: set[str]) -> Iterat
 _DECORATED = [*_programs(_decorated, _OTHERWISE)]
 _NAMED = [*_programs(_named, set())]
 _ANNOTATED = [*_programs(_annotated, set())]
+_ATTRIBUTES = [*_programs(lambda text: _annotated(text, ast.Attribute), set())]
 
 
-@pytest.mark.parametrize(("code", "text", "other"), _DECORATED + _NAMED + _ANNOTATED)
+@pytest.mark.parametrize(("code", "text", "other"), _DECORATED + _NAMED + _ANNOTATED + _ATTRIBUTES)
 def test_rewritten(code: str, text: str, other: str) -> None:
     """The same mistakes are found."""
     compile(other, "main.py", "exec")
@@ -108,3 +113,4 @@ def test_enough() -> None:
     assert len(_DECORATED) > 50
     assert len(_NAMED) > 30
     assert len(_ANNOTATED) > 300
+    assert len(_ATTRIBUTES) > 100

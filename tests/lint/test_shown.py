@@ -440,3 +440,58 @@ def test_what_an_exported_notebook_displays(head: str, behind: str, found: bool)
     """Scripts that Colab and nbconvert make of notebooks have expressions at the ends of their cells."""
     told = {one.code for one in look(head + DRAWN.format(behind), CHOSEN).findings}
     assert ("NNX834" in told) is found
+
+
+@pytest.mark.parametrize(
+    ("cell", "found"),
+    [("a[0] = 1\n", False), ("a[0, 1] = 2.0\n", False), ("a[0] = y\n", True), ("a[0] = 1\nprint(a)\n", True)],
+)
+def test_a_cell_that_only_tries_an_assignment(cell: str, found: bool) -> None:
+    head = "import jax.numpy as jnp\ny = jnp.ones(())\na = jnp.ones((3, 3))\n"
+    assert ("NNX840" in codes(head, cell, "print(y)\n")) is found
+
+
+COMPILED = """\
+import jax
+import jax.numpy as jnp
+def magnitude(x):
+    if x >= 0:
+        return x
+    return -x
+fast = jax.jit(magnitude)
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "found"),
+    [("# fast(1.0)\n", False), ("print(magnitude(1.0))\n", False), ("fast(1.0)\n", True), ("print(fast)\n", True)],
+)
+def test_what_no_cell_reads_is_not_compiled(cell: str, found: bool) -> None:
+    assert ("NNX820" in codes(COMPILED, cell)) is found
+    assert "NNX820" in {one.code for one in look(COMPILED, CHOSEN).findings}, "another file may import it"
+
+
+RATED = "import optax\nimport jax.numpy as jnp\nrate = 0.1\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (("tx = optax.sgd(rate)\nrate = rate * 0.5\n", "print(tx)\n"), False),
+        (("tx = optax.sgd(rate)\n", "rate = rate * 0.5\n", "print(tx)\n"), True),
+        (("tx = optax.sgd(rate)\nfor _ in range(3):\n    rate = rate * 0.5\n", "print(tx)\n"), True),
+    ],
+)
+def test_a_cell_to_be_run_again(cells: tuple[str, ...], found: bool) -> None:
+    assert ("NNX887" in codes(RATED, *cells)) is found
+
+
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        ("print(jax.lax.fori_loop(0, 9, lambda i, v: v + next(numbers), 0))\n", False),
+        ("total = jax.lax.fori_loop(0, 9, lambda i, v: v + next(numbers), 0)\nprint(total)\n", True),
+    ],
+)
+def test_an_effect_that_is_only_printed(last: str, found: bool) -> None:
+    assert ("NNX806" in codes("import jax\nnumbers = iter(range(9))\n", last)) is found

@@ -64,6 +64,13 @@ def test_renamed(before: str, after: str) -> None:
     assert codes(after, chosen) == []
 
 
+@pytest.mark.parametrize("target", ["0.11", "0.12"])
+def test_type_variables_of_the_library(target: str) -> None:
+    text = "from flax import nnx\n\n\nclass Count(nnx.Variable[nnx.A]):\n    pass\n\n\n"
+    text += "def same(m: nnx.M) -> nnx.M:\n    return m\n"
+    assert codes(text, options(target)) == []
+
+
 @pytest.mark.parametrize(
     ("text", "target", "code", "words"),
     [

@@ -32,6 +32,7 @@ USES = {
     "attrgetter": "print(operator.attrgetter('model')(opt) is net)",
     "class": "type(opt).update(opt, grads())",
     "class attribute": "opt.__class__.update(opt, grads())",
+    "class by its name": "nnx.Optimizer.update(opt, grads())",
     "dict": "print(opt.__dict__['model'] is net)",
     "vars": "print(vars(opt)['model'] is net)",
     "pattern": "match opt:\n    case nnx.Optimizer() as found:\n        found.update(grads())",
@@ -60,9 +61,9 @@ def test_explicit(use: str) -> None:
     assert "wrt=nnx.Param" in migrate_text(HEAD + use + TAIL)
 
 
-def test_the_class_by_its_name_takes_another_update() -> None:
-    """``nnx.Optimizer.update`` wants the model even for the compatible class, so that no form is chosen."""
-    text = HEAD + "nnx.Optimizer.update(opt, grads())" + TAIL
+def test_gradients_by_their_name_through_the_class() -> None:
+    """The compatible class takes them by position only, behind the optimizer, so that no form is chosen."""
+    text = HEAD + "nnx.Optimizer.update(opt, grads=grads())" + TAIL
     files, left = migrated(text)
     assert files == {"main.py": text}
     assert [f.code for f in left] == ["NNX103"]

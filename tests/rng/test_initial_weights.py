@@ -109,7 +109,13 @@ def test_seeds_of_the_caller(given: str, said: bool) -> None:
 
 @pytest.mark.parametrize(
     ("sign", "said"),
-    [("", False), ("leaf = nnx.VariableState", True), ("s = nnx.state(net); net(x); nnx.update(net, s)", True)],
+    [
+        ("", False),
+        ("leaf = nnx.VariableState", True),
+        ("leaf = nnx.VariableState(type=nnx.Param, value=1)", True),
+        ("leaf = nnx.VariableState(nnx.Param, 1).to_variable()", True),
+        ("s = nnx.state(net); net(x); nnx.update(net, s)", True),
+    ],
 )
 def test_only_of_code_in_which_something_else_is_of_0_10(sign: str, said: bool) -> None:
     text = _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}").replace("old = nnx.Dropout(0.5, ())", "")

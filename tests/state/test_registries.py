@@ -55,6 +55,15 @@ MADE = {
     "a subclass that is noted": (OF_CLASS, "", "", "Learner.kinds['Teacher'](net)"),
     "through the class itself": (_ITSELF + "cls.kinds[cls.__name__] = cls\n", "", "", "Learner.kinds['Teacher'](net)"),
     "in a global": (_ITSELF + "KINDS[cls.__name__] = cls\n", "", "", "KINDS['Teacher'](net)"),
+    "in a global that a function reads": (
+        _ITSELF + "KINDS[cls.__name__] = cls\n", "",
+        "def make(name):\n    return KINDS[name](net)\n", "make('Teacher')",
+    ),
+    "in a global, with options": (
+        _ITSELF.replace("**options", "name='t', **options") + "super().__init_subclass__(**options)\n        "
+        "if name:\n            KINDS[name] = cls\n",
+        "", "def make():\n    made = [KINDS[name](net) for name in sorted(KINDS)]\n    return made[0]\n", "make()",
+    ),
     "in a list": (OF_CLASS.replace("{}", "[]").replace("[cls.__name__] = cls", ".append(cls)"), "", "",
                   "Learner.kinds[-1](net)"),
     "by a default": (OF_CLASS.replace("[cls.__name__] = cls", ".setdefault(cls.__name__, cls)"), "", "",

@@ -352,6 +352,16 @@ REPORTED: dict[str, list[str]] = {
         "print(len({**{}, weight: 1}))",
         "print(len({weight}))",
         "print(len({w: 1 for w in (weight, other)}))",
+        "print(len(set(nnx.state(net).flat_state())))",
+        "flat = nnx.to_flat_state(nnx.state(net)); print(len(frozenset(flat)))",
+        "print(len(set(dict(nnx.state(net).flat_state()).values())))",
+        "print(len(set(dict(nnx.state(net, nnx.Param).flat_state()).items())))",
+        "def paths(state: nnx.State):\n    return set(state.filter(nnx.Param).flat_state())\n"
+        "print(len(paths(nnx.state(net))))",
+        "seen = set()\nfor path, leaf in nnx.state(net).flat_state():\n    seen.add(leaf)\nprint(len(seen))",
+        "names = {}\nfor path, leaf in nnx.to_flat_state(nnx.state(net)):\n    names[leaf] = path\nprint(len(names))",
+        "seen = {}\nfor path, leaf in nnx.state(net).flat_state():\n    seen[path, leaf] = 1\nprint(len(seen))",
+        "print(len({(1, weight)}))",
         "print(len({w for w in (weight, other)}))",
         "names = {}; names[weight] = 1; print(len(names))",
         "print({1: 2}.get(weight))",
@@ -495,6 +505,12 @@ SILENT: dict[str, list[str]] = {
         "print(jnp.ones(2).at[0].add(count))",
         "class Bag:\n    def add(self, v):\n        return 1\n\n    def __getitem__(self, v):\n        return 2\n"
         "print(Bag().add(weight), Bag()[weight])",
+        "state = nnx.state(net)\n"
+        "print(len(set(dict(state.flat_state()))), len({path for path, _ in state.flat_state()}))",
+        "flat = dict(nnx.state(net).flat_state())\n"
+        "print(len(set(flat)), len(set(flat.keys())), len({p: v for p, v in flat.items()}))",
+        "sizes = {}\nfor path, leaf in nnx.state(net).flat_state():\n    sizes[path, leaf.value.ndim] = leaf\n"
+        "    sizes[path] = len([leaf])\nprint(len(sizes))",
     ],
     "NNX611": [
         "from jax.sharding import Mesh, NamedSharding, PartitionSpec\n"

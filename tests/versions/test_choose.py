@@ -155,6 +155,20 @@ PROJECTS: list[tuple[str, dict[str, str | bytes], str, tuple[str, ...], str]] = 
     ("code for 0.12", {"a.py": NEW}, "0.12", ("0.12",), "a.py:4 uses nnx.List"),
     ("code for 0.11", {"a.py": UPDATED}, "0.11", BOTH, "a.py:5 updates an optimizer with its model"),
     (
+        "a name that came back",
+        {"a.py": UPDATED, "b.py": "from flax import nnx\n\nheads = nnx.Dict()\n"},
+        "0.12",
+        ("0.12",),
+        "b.py:3 uses nnx.Dict, which Flax 0.11 lacks",
+    ),
+    (
+        "a name that is old and new",
+        {"a.py": NEUTRAL + "heads = nnx.Dict()\n"},
+        "0.10",
+        BOTH,
+        "the project does not say",
+    ),
+    (
         "code that asks first",
         {"a.py": "from flax import nnx\n\nif hasattr(nnx, 'List'):\n    x = nnx.List([])\n"},
         "0.10",
@@ -166,6 +180,26 @@ PROJECTS: list[tuple[str, dict[str, str | bytes], str, tuple[str, ...], str]] = 
         {
             "a.py": f"{NEUTRAL}import inspect\n\nif 'model' in inspect.signature(optimizer.update).parameters:\n"
             "    optimizer.update(layer, grads)\nelse:\n    optimizer.update(grads)\n"
+        },
+        "0.10",
+        BOTH,
+        "the project does not say",
+    ),
+    (
+        "an update through the class",
+        {
+            "a.py": f"{NEUTRAL}class Mine(nnx.Optimizer):\n"
+            "    def update(self, g):\n        nnx.Optimizer.update(self, g)\n"
+        },
+        "0.10",
+        BOTH,
+        "the project does not say",
+    ),
+    (
+        "an update through the class by another name",
+        {
+            "a.py": f"{NEUTRAL}from flax.nnx import Optimizer as Optim\n\n\nclass Mine(Optim):\n"
+            "    def update(self, g):\n        Optim.update(self, g)\n"
         },
         "0.10",
         BOTH,

@@ -237,6 +237,16 @@ class Classes:
                 return event
         return None
 
+    def own_arguments(self, init: FunctionFacts, event: CallEvent) -> int:
+        """Return where the arguments of a parent's constructor begin: behind ``self`` in ``Base.__init__(self, x)``.
+
+        Args:
+            init: a constructor.
+            event: the call of its parent's in it.
+        """
+        given = event.value.args
+        return 1 if given and given[0] is init.self_param else 0
+
 
 def is_none(value: Value) -> bool:
     """Say whether a value is the constant ``None``."""

@@ -12,6 +12,7 @@ from codemods.nnx.known import REPLACING
 from codemods.nnx.values import (
     Attr,
     Call,
+    Choice,
     Class,
     Const,
     Function,
@@ -61,8 +62,9 @@ class Fields:
         cls = self.flow.classes.class_of(instance)
         if cls is None:
             record = self.record(instance)
-            return [record[name]] if record is not None and name in record else []
-        found: list[Bound] = []
+            if record is not None:
+                return [record[name]] if name in record else []
+            return self._of_several(instance, name)
         value = instance.value
         if isinstance(value, Part):
             of = self.flow.with_value(value.of, Attr(value.of.value, name))
@@ -71,11 +73,7 @@ class Fields:
             return self._replaced(instance, value, name)
         if self._linked(cls, instance):
             return []
-        for parent in self.flow.classes.mro(cls)[0]:
-            for function, stored in parent.stores.get(name, ()):
-                found.append(Bound(stored, self._activation(cls, instance, function), instance.stale))
-            if found:
-                break
+        found = self._stored(cls, instance, name)
         if (
             not found
             and self.flow.classes.method(cls, "__init__") is None
@@ -95,6 +93,38 @@ class Fields:
                 if name in parent.scope.env:
                     return [Bound(parent.scope.env[name], self.flow.open_frame(parent.scope.parent))]
         found += self.stores_from_outside(cls, name)
+        return found
+
+    def _stored(self, cls: ClassFacts, instance: Bound, name: str) -> list[Bound]:
+        """Return what the methods of a class, or of the next of its parents that does so, store in an attribute."""
+        for parent in self.flow.classes.mro(cls)[0]:
+            if parent.stores.get(name):
+                return [
+                    Bound(stored, self._activation(cls, instance, function), instance.stale)
+                    for function, stored in parent.stores[name]
+                ]
+        return []
+
+    def _of_several(self, instance: Bound, name: str) -> list[Bound]:
+        """Return what an attribute may be where one of several classes is called; empty unless each of them stores it.
+
+        So it is where a name is bound to a class more than once, as by the cells of a notebook.
+        """
+        value = instance.value
+        if not isinstance(value, Call):
+            return []
+        callee = self.flow.follow(instance, value.callee)
+        if not isinstance(callee.value, Choice):
+            return []
+        found: list[Bound] = []
+        for option in callee.value.options:
+            way = self.flow.follow(callee, option).value
+            if not isinstance(way, Class):
+                return []
+            stored = self._stored(way.facts, instance, name)
+            if not stored:
+                return []
+            found += [*stored, *self.stores_from_outside(way.facts, name)]
         return found
 
     def record(self, instance: Bound) -> dict[str, Bound] | None:

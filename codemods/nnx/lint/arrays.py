@@ -345,8 +345,17 @@ class Arrays:
     def _array(self, found: Bound) -> bool:
         """Say whether a value may be what a function of NumPy or JAX makes, of however many axes."""
         callee = self._context.flow.calls.callee_name
-        made = (one for one in self._context.sources.originals(found) if isinstance(one.value, Call))
-        return any(callee(one).startswith(("numpy.", "jax.")) for one in made)
+        for one in self._context.sources.originals(found):
+            if isinstance(one.value, Call) and callee(one).startswith(("numpy.", "jax.")):
+                return True
+            if isinstance(one.value, Unknown) and isinstance(one.value.node, ast.BinOp):
+                for side in (one.value.node.left, one.value.node.right):  # of `np.ones_like(x) * -1`
+                    home = self._context.bodies.home(side) if isinstance(side, ast.Call) else None
+                    made = home.module.values.get(side) if home is not None else None
+                    if made is not None and home is not None:
+                        if callee(self._context.flow.here(made, home)).startswith(("numpy.", "jax.")):
+                            return True
+        return False
 
     def _argument(self, found: Bound, depth: int) -> Array:
         """Return what all calls of a function give for a parameter, if they agree."""
@@ -606,7 +615,7 @@ class Arrays:
         if not value.args:
             return UNKNOWN
         given = value.argument(1, "dtype")
-        inner = value.args[0]
+        inner = _repeated(value.args[0], scope)
         if isinstance(inner, Sequence):
             parts = self._items(inner, scope, depth)
             number = _highest([p.number for p in parts])
@@ -757,6 +766,16 @@ class Arrays:
             return self.of(value, scope, 1)
         finally:
             self._likened -= 1
+
+
+def _repeated(value: Value, scope: Scope) -> Value:
+    """Return the list that ``[0] * n`` repeats; other values as they are."""
+    node = value.node if isinstance(value, Unknown) else None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return value
+    sides = (side for side in (node.left, node.right) if isinstance(side, ast.List))
+    listed = (scope.module.values.get(side) for side in sides)
+    return next((one for one in listed if isinstance(one, Sequence) and one.items), value)
 
 
 def _may_be_told(value: Value) -> bool:

@@ -30,19 +30,20 @@ def _check(context: Context) -> Iterator[Finding]:
         number = -1 if axis is None else constant(axis)
         if not isinstance(number, int) or not _of_product(context, event):
             continue
-        reads = [n for n in context.bodies.nodes(event.scope) if event.scope.module.values.get(n) is event.value]
+        reads = _reads(context, event)
         if any(_rescaled(context, event, node) for node in reads if isinstance(node, ast.Name)):
             continue
         for user, taken in _users(context, event, reads):
             summed = _summed(user, taken)
             if summed is None:
                 continue
-            rank, axes = summed
+            rank, axes, least = summed
             if not rank and number >= 0 and event.value.args:
                 rank = Arrays(context, {}).axes(event.value.args[0], event.scope)
                 axes = [one % rank for one in axes] if rank else axes
             mine = number % rank if rank else number
-            if mine not in axes and (rank or mine < 0):
+            before = not rank and 0 <= number < min(least + axis for axis in axes)
+            if mine not in axes and (rank or mine < 0 or before):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -52,6 +53,30 @@ def _check(context: Context) -> Iterator[Finding]:
                     related=[(user, "summed here")],
                 )
                 break
+
+
+def _reads(context: Context, event: CallEvent) -> list[ast.AST]:
+    """Return what stands for the weights in the scope, also behind a cast or a dropout, which keep the axes."""
+    nodes, values = context.bodies.nodes(event.scope), event.scope.module.values
+    reads = [n for n in nodes if values.get(n) is event.value]
+    for _ in range(_WRAPPED):
+        wrapped = {values[n] for n in nodes if isinstance(n, ast.Call) and n in values and _keeps_axes(n, reads)}
+        more = [n for n in nodes if values.get(n) in wrapped and n not in reads] if wrapped else []
+        if not more:
+            break
+        reads += more
+    return reads
+
+
+def _keeps_axes(node: ast.Call, weights: list[ast.AST]) -> bool:
+    """Say whether a call keeps the axes of the weights: ``weights.astype(dtype)`` or ``self.dropout(weights)``."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        return node.func.value in weights
+    return bool(node.args) and node.args[0] in weights and bool(_DROPS.search(last_word(node.func)))
+
+
+_WRAPPED = 3
+_DROPS = pattern(r"dropout|drop$", re.I)
 
 
 def _users(context: Context, event: CallEvent, reads: list[ast.AST]) -> Iterator[tuple[ast.AST, list[ast.AST]]]:
@@ -106,16 +131,16 @@ def _rescaled(context: Context, event: CallEvent, name: ast.Name) -> bool:
     )
 
 
-def _summed(user: ast.AST, weights: list[ast.AST]) -> tuple[int, list[int]] | None:
-    """Return of an expression that takes weights their rank, 0 if unknown, and the axes that it sums them over."""
+def _summed(user: ast.AST, weights: list[ast.AST]) -> tuple[int, list[int], int] | None:
+    """Return of what takes weights their rank, 0 if unknown, the axes that it sums over, and the least rank."""
     if isinstance(user, ast.BinOp) and isinstance(user.op, ast.MatMult):
-        return (0, [-1]) if user.left in weights else None
+        return (0, [-1], 0) if user.left in weights else None
     if not isinstance(user, ast.Call) or not user.args:
         return None
     if last_word(user.func) == "matmul" and len(user.args) == 2:
-        return (0, [-1]) if user.args[0] in weights else None
+        return (0, [-1], 0) if user.args[0] in weights else None
     spec = constant(user.args[0])
-    if last_word(user.func) != "einsum" or not isinstance(spec, str) or "->" not in spec or "." in spec:
+    if last_word(user.func) != "einsum" or not isinstance(spec, str) or "->" not in spec:
         return None
     given, _, result = spec.replace(" ", "").partition("->")
     places = [place for place, one in enumerate(user.args[1:]) if one in weights]
@@ -123,11 +148,19 @@ def _summed(user: ast.AST, weights: list[ast.AST]) -> tuple[int, list[int]] | No
     if len(places) != 1 or len(parts) != len(user.args) - 1 or len(parts) < 2:
         return None
     mine = parts[places[0]]
-    others = "".join(part for place, part in enumerate(parts) if place != places[0])
-    if len(mine) > 2 and len(others) == 2 and len(parts) == 2 and len(result) == len(mine):
+    leading = "..." in mine
+    if "." in spec.replace("...", "") or (leading and not mine.startswith("...")):
+        return None
+    mine = mine.removeprefix("...")
+    others = "".join(part for place, part in enumerate(parts) if place != places[0]).replace("...", "")
+    if len(mine) > 2 and len(others) == 2 and len(parts) == 2 and len(result.replace("...", "")) == len(mine):
         return None  # a matrix mixes the heads
     axes = [place for place, letter in enumerate(mine) if letter in others and letter not in result]
-    return (len(mine), axes) if axes else None
+    if not axes:
+        return None
+    if leading:
+        return 0, [place - len(mine) for place in axes], len(mine)
+    return len(mine), axes, len(mine)
 
 
 _BAD = """\

@@ -1,4 +1,4 @@
-"""NNX544: the mean of the means of batches, of which the last is shorter."""
+"""NNX544: the mean of the means of batches, of which the last is shorter, and their sum over all examples."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, formula_of, in_test, written
+from codemods.nnx.lint.over_examples import over_examples
+from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.short_batches import has_short_batch
-from codemods.nnx.lint.sum_of_means import is_mean
 from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.whole_mean import is_batch_mean
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Const, Item
 
-_BARE = frozenset({"float", "asarray", "array", "device_get", "item", "block_until_ready"})
 _JOINING = frozenset({"array", "asarray", "stack", "concatenate", "device_get"})
 _MEANS = frozenset({"mean", "nanmean"})
 _COUNTED = pattern(r"(^|_)(n|num|number)?_?(of_)?(batches|nb|batch_count|n_?batch|num_?batch)$")
@@ -26,9 +25,14 @@ _KEYS = frozenset({"split", "fold_in"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope, loop in each(context, ast.For, ast.ListComp):
+    averaging = any(module.source.mentions(b"mean") for module in context.project.modules)
+    for scope, loop in each(context, ast.For, ast.ListComp) if averaging else ():
         source = scope.module.source
-        if in_test(scope) or not source.mentions(b"range") or not source.mentions(b"mean"):
+        if in_test(scope):
+            continue
+        if isinstance(loop, ast.For):
+            yield from _over_examples(context, loop, scope)
+        if not source.mentions(b"range") or not source.mentions(b"mean"):
             continue
         if isinstance(loop, ast.For):
             over, body = loop.iter, [n for statement in loop.body for n in ast.walk(statement)]
@@ -39,7 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
             averaged = _averaged(context, loop, body, scope)
         elif isinstance(loop, ast.ListComp) and len(loop.generators) == 1 and not loop.generators[0].ifs:
             over, body = loop.generators[0].iter, list(ast.walk(loop.elt))
-            averaged = loop.elt if _is_mean(context, loop.elt, scope) and _joined(context, loop, scope) else None
+            averaged = loop.elt if is_batch_mean(context, loop.elt, scope) and _joined(context, loop, scope) else None
         else:
             continue
         if averaged is not None and has_short_batch(context, over, body, scope):
@@ -52,6 +56,20 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def _over_examples(context: Context, loop: ast.For, scope: Scope) -> Iterator[Finding]:
+    """Yield the sums of means that are divided by the number of examples."""
+    for mean, share in over_examples(context, loop, scope):
+        yield finding(
+            RULE.code,
+            scope,
+            share,
+            "the means of batches are added up, and the sum is divided by how many examples there are: the result is "
+            "as many times too small as a batch has examples",
+            "divide by the number of batches, or weigh each mean by the size of its batch: loss * len(x)",
+            related=[(mean, "the mean of a batch")],
+        )
+
+
 def _averaged(context: Context, loop: ast.For, body: list[ast.AST], scope: Scope) -> ast.expr | None:
     """Return the mean of a batch that a loop collects, or adds to a sum, of which the mean is taken; None without."""
     if any(isinstance(n, ast.Assign) and _goes_on(n) for n in body):
@@ -61,11 +79,11 @@ def _averaged(context: Context, loop: ast.For, body: list[ast.AST], scope: Scope
             call = node.value
             if isinstance(call.func, ast.Attribute) and call.func.attr == "append" and len(call.args) == 1:
                 name = call.func.value
-                if isinstance(name, ast.Name) and _is_mean(context, call.args[0], scope):
+                if isinstance(name, ast.Name) and is_batch_mean(context, call.args[0], scope):
                     if any(_joins(context, read, scope) for read in _behind(context, name.id, loop, scope)):
                         return call.args[0]
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
-            if _is_mean(context, node.value, scope):
+            if is_batch_mean(context, node.value, scope):
                 counters = {
                     n.target.id
                     for n in body
@@ -143,39 +161,6 @@ def _shared_out(context: Context, read: ast.Name, counters: set[str], scope: Sco
     return word in counters or _COUNTED.search(word) is not None
 
 
-def _is_mean(context: Context, node: ast.expr, scope: Scope) -> bool:
-    """Say whether an expression is the mean over a batch, or holds such means."""
-    while isinstance(node, ast.Call) and last_word(node.func) in _BARE:
-        inner = node.args[0] if node.args else getattr(node.func, "value", None)
-        if not isinstance(inner, ast.expr):
-            return False
-        node = inner
-    if is_mean(context, node, scope):
-        return True
-    value = scope.module.values.get(node)
-    way: list[object] = []
-    while isinstance(value, Item) and isinstance(value.index, Const):
-        way.insert(0, value.index.value)
-        value = value.base
-    if not isinstance(value, Call) or value.starred:
-        return False
-    invoked = context.flow.calls.invoked(context.flow.here(value, scope))
-    if len(invoked) != 1 or invoked[0][0].gradient:
-        return False
-    function = invoked[0][0].function
-    formula = formula_of(context, function)
-    for step in way:
-        if isinstance(formula, ast.Tuple) and isinstance(step, int) and -len(formula.elts) <= step < len(formula.elts):
-            formula = written(context, formula.elts[step], function.scope)
-        elif isinstance(formula, ast.Dict):
-            keys = [constant(key) for key in formula.keys]
-            formula = formula.values[keys.index(step)] if step in keys else None
-        else:
-            return False
-    parts = formula.values if isinstance(formula, ast.Dict) else [formula] if formula is not None else []
-    return bool(parts) and all(is_mean(context, one, function.scope) for one in parts)
-
-
 _BAD = """\
 import jax
 import jax.numpy as jnp
@@ -198,12 +183,13 @@ def evaluate(w, x, y, size=64):
 RULE = lint_rule(
     "NNX544",
     "short-last-batch",
-    "the mean of the means of batches, of which the last is shorter",
+    "the mean of the means of batches, of which the last is shorter, or their sum over the number of examples",
     why="""\
 Where the number of examples is no multiple of the batch size, the last batch has fewer. In the mean of the means each
 of its examples counts more than others: with 70 examples and batches of 64, the last six count as much as all before
 them. Add up sums and numbers, and divide once, or weigh each mean by the size of its batch. Only where the sizes are
 known, or the program rounds up or cuts the last batch itself, something is said; loops that train are left alone.
+The sum of the means divided by the number of examples is as many times too small as a batch has examples.
 """,
     source="github.com/google/flax/issues/262; measured: another accuracy than that of all examples",
     severity="warning",

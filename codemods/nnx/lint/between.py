@@ -42,7 +42,13 @@ def compiling_roots(context: Context, function: FunctionFacts) -> list[Root]:
     return found
 
 
-def changed_between(context: Context, roots: Iterable[Root], changes: Iterable[Place], owner: str = "") -> Place | None:
+def changed_between(
+    context: Context,
+    roots: Iterable[Root],
+    changes: Iterable[Place],
+    owner: str = "",
+    reading: FunctionFacts | None = None,
+) -> Place | None:
     """Return the first change that stands between two calls of one compiled function; None if there is none.
 
     Args:
@@ -50,6 +56,7 @@ def changed_between(context: Context, roots: Iterable[Root], changes: Iterable[P
         roots: what is compiled.
         changes: where the value is bound or changed, in host code.
         owner: only calls of methods of what this text names count; all if it is empty.
+        reading: the function that reads the value: where calls give it for a static argument, only these count.
     """
     changes = [(scope, node) for scope, node in changes if scope.function not in context.traced and not in_test(scope)]
     if not changes:
@@ -57,7 +64,7 @@ def changed_between(context: Context, roots: Iterable[Root], changes: Iterable[P
     for root in roots:
         if in_test(root.scope):
             continue
-        direct = _uses(context, root)
+        direct = _given(_uses(context, root), root, reading)
         calls = upwards(context, [one for one in direct if not _compiled_here(root, one[0])])
         calls += [one for one in direct if one not in calls]
         for change in changes:
@@ -77,6 +84,42 @@ def _uses(context: Context, root: Root) -> list[Place]:
         names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
         found += [(scope, use) for use in looked_into(context, scope, names, calls)]
     return found
+
+
+def _given(calls: list[Place], root: Root, reading: FunctionFacts | None) -> list[Place]:
+    """Return the calls that give a function for a static argument, for which code is compiled apart; all calls if
+    none does."""
+    if reading is None or reading is root.function or not root.declared:
+        return calls
+    source = reading.scope.module.source
+    assigned = [node for node in source.of_type(ast.Assign) if not node.col_offset or node.value is reading.node]
+    names = {reading.name}
+    if isinstance(reading.node, ast.Lambda):
+        names = {
+            n.id for node in assigned if node.value is reading.node for n in node.targets if isinstance(n, ast.Name)
+        }
+    again = [  # where a name stands for another function
+        node.lineno
+        for node in assigned
+        if node.value is not reading.node and any(isinstance(n, ast.Name) and n.id in names for n in node.targets)
+    ]
+    giving: list[Place] = [
+        (scope, call)
+        for scope, call in calls
+        if isinstance(call, ast.Call)
+        and any(
+            one is reading.node or (isinstance(one, ast.Name) and one.id in names)
+            for one in (*call.args, *(k.value for k in call.keywords))
+        )
+    ]
+    if not giving:
+        return calls
+    return [
+        (scope, call)
+        for scope, call in giving
+        if scope.module is not reading.scope.module
+        or not any(reading.node.lineno < line < call.lineno for line in again)
+    ]
 
 
 def _of(call: ast.AST, owner: str) -> bool:

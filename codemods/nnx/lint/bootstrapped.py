@@ -11,6 +11,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arithmetic import factors
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.compared_by_helper import compared_by_helper
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, in_test
@@ -65,6 +66,8 @@ def _used(context: Context, target: ast.BinOp, found: ast.expr, scope: Scope) ->
         return name if not _mentions_stop(context, scope) or any(_differs(context, n, scope) for n in read) else None
     if name is None and _predicted(context, found, scope) and _differs(context, target, scope):
         return ""
+    if name is not None and compared_by_helper(context, name, found, scope) and not _mentions_stop(context, scope):
+        return name
     function = scope.function
     if function is None or not _given_back(context, target, name, scope):
         return None
@@ -118,6 +121,8 @@ def _squares(node: ast.AST, part: ast.expr) -> bool:
 
 
 def _is_reward(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and last_word(node.func) in {"array", "asarray"} and node.args:
+        node = node.args[0]
     return _REWARD.search(entry_word(node)) is not None
 
 

@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import STATIC_RESULTS
 from codemods.nnx.lint.places import shown, traced_bodies
 from codemods.nnx.lint.results import PYTHON_RESULTS
-from codemods.nnx.values import Attr, Call, Choice, Mapping, Param, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Choice, Item, Mapping, Param, Ref, Sequence, Unknown, Value
 
 _CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 # what the functions in these give in compiled code is traced, of constants too
@@ -100,6 +100,8 @@ def _array(context: Context, value: Value, function: FunctionFacts, depth: int) 
             for node in ast.walk(value.node)
             if isinstance(node, ast.Call | ast.Name) and (part := values.get(node)) is not None
         )
+    if isinstance(value, Item):  # of several arrays that one call makes
+        return isinstance(value.base, Call) and _array(context, value.base, function, depth + 1)
     if isinstance(value, Attr | Param) or not isinstance(value, Call):
         return False
     if _evaluated(context, value, function):

@@ -15,7 +15,7 @@ from codemods.nnx.lint.carry_width import other_width
 from codemods.nnx.lint.complex_values import is_complex
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
-from codemods.nnx.lint.loop_arguments import swapped
+from codemods.nnx.lint.loop_arguments import begins_with_slices, swapped
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.made_records import changed_fields, fields_given, record_fields
 from codemods.nnx.lint.names import last
@@ -28,6 +28,7 @@ from codemods.nnx.values import Attr, Call, Changed, Const, Function, Item, Mapp
 _GROWING = frozenset({"jax.numpy.append", "jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack"})
 _WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
 _ALONE = "one part alone after"
+_NO_CARRY = ("None after", "one array after", "loss after")
 _COMPLEX = pattern(rb"fft|complex|\dj\b")
 _DEPTH = 20
 
@@ -44,6 +45,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if word == "fori_loop" and swapped(body, free):
             continue  # NNX866 says so
+        if word == "scan" and len(free) == 2 and begins_with_slices(context, body, free):
+            continue
         carry = body.function.params[free[index]]
         init = context.flow.resolve(context.flow.here(body.init, body.event.scope))
         if isinstance(init.value, Param | Attr):  # what the loop gives back is not what it begins with
@@ -81,11 +84,17 @@ def _check(context: Context) -> Iterator[Finding]:
                     body.function.scope,
                     _place(body, returned),
                     f"{shown(body.function)} changes the type of the carry of {word}: {problem}",
-                    "return the whole carry" + (", and the output beside it" if word == "scan" else "")
-                    if problem.endswith(_ALONE)
-                    else "give the first carry the shape and type that the body returns, or cast the result",
+                    _help(problem, word),
                 )
                 break
+
+
+def _help(problem: str, loop: str) -> str:
+    if problem.endswith(_ALONE):
+        return "return the whole carry" + (", and the output beside it" if loop == "scan" else "")
+    if problem.endswith(_NO_CARRY):
+        return "return the carry first, and the output second" if loop == "scan" else "return the whole carry"
+    return "give the first carry the shape and type that the body returns, or cast the result"
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,7 +425,9 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
     if init.value == Const(None):
         something = isinstance(value, Unknown) and isinstance(value.node, ast.BinOp)
         return "None before, and an array after" if something else ""
-    if part := _part_alone(context, body, carry, init, value):
+    if value == Const(None):
+        return "something before, None after" if _something(init, carry, body) and _holds(body, carry) else ""
+    if part := _part_alone(context, body, carry, init, value) or _other_kind(context, body, carry, init, value):
         return part
     if isinstance(init.value, Sequence) and isinstance(init.value.node, ast.Tuple):
         if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple):
@@ -444,6 +455,66 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
         or _grows(context, body, carry, value)
         or _grows_complex(context, body, init, value)
     )
+
+
+def _holds(body: Body, carry: Param) -> bool:
+    """Say whether a body works with its carry, and nowhere asks what it is."""
+    node = body.function.node
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == carry.name]
+    asked = (
+        n.left
+        for n in ast.walk(node)
+        if isinstance(n, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in n.ops)
+    )
+    loaded = any(isinstance(n.ctx, ast.Load) for n in names)
+    return loaded and not any(isinstance(one, ast.Name) and one.id == carry.name for one in asked)
+
+
+def _other_kind(context: Context, body: Body, carry: Param, init: Bound, value: Value) -> str:
+    """Say so if a round gives one array where the carry has several parts, or the loss of the carry itself."""
+    if _loss_of(context, body, carry, value):
+        return "what is differentiated before, its loss after"
+    begun = init.value
+    if isinstance(begun, Sequence) and _tuple(begun):
+        parts = len(begun.items)
+        before = f"{parts} parts"
+    elif isinstance(begun, Mapping):
+        parts, before = 2, "a dict"
+    elif isinstance(begun, Call) and record_fields(context, init):
+        parts, before = 2, "a record"
+    else:
+        parts = _taken_apart(context, body, carry) if isinstance(begun, Param | Attr | Call) else 0
+        before = f"{parts} parts"
+        if parts > 1 and Arrays(context, {}).of_bound(init) != UNKNOWN:
+            return ""  # an array is taken apart, too
+    if parts < 2:
+        return ""
+    scope = body.function.scope
+    one = made_by_jax(context, value, scope) or _calculated(value) or Arrays(context, {}).of(value, scope) != UNKNOWN
+    return f"{before} before, one array after" if one or _reduced(value) else ""
+
+
+_REDUCED = frozenset({"sum", "mean", "max", "min", "std", "var"})
+
+
+def _reduced(value: Value) -> bool:
+    """Say whether a value is what a method of arrays gives, ``speed.sum()``."""
+    callee = value.callee if isinstance(value, Call) and not value.args and not value.keywords else None
+    return isinstance(callee, Attr) and callee.name in _REDUCED
+
+
+def _loss_of(context: Context, body: Body, carry: Param, value: Value) -> bool:
+    """Say whether a value is the loss that ``value_and_grad`` gives beside the gradient of the carry, or of a part."""
+    if not isinstance(value, Item) or value.index != Const(0) or not isinstance(value.base, Call):
+        return False
+    call, scope = value.base, body.function.scope
+    given = call.args[0] if call.args else None
+    while isinstance(given, Item | Attr):
+        given = given.base
+    made = call.callee
+    if given is not carry or not isinstance(made, Call) or any(name == "argnums" for name, _ in made.keywords):
+        return False
+    return last(context.flow.calls.callee_name(context.flow.here(made, scope))) == "value_and_grad"
 
 
 def _part_alone(context: Context, body: Body, carry: Param, init: Bound, value: Value) -> str:

@@ -76,6 +76,7 @@ from codemods.nnx.lint import (
     decay_mask,
     decayed_backbone,
     densities,
+    density_arguments,
     derivative_rule,
     diffusion_forms,
     discarded_at,
@@ -495,6 +496,6 @@ RULES: tuple[Rule, ...] = tuple(
         lowest_first, earlier_first, layer_for_array, named_arguments, mixed_keys, zero_cotangent, never_raised,
         unread_error, unread_parameters, neutral_start, not_numpy, training_iterate, typeless_arrays, block_offsets,
         process_order, other_thread, forked_draws, remat_of_all, resumed_keys, half_positions, boxed_dict,
-        solver_status, minimizer_method, lost_imaginary, vector_transposed,
+        solver_status, minimizer_method, lost_imaginary, vector_transposed, density_arguments,
     )
 ) + LINEN_RULES  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -96,17 +97,20 @@ _ACTIONS = pattern(r"(batch_|b_|taken_|chosen_)?(actions?|acts?)(_batch)?|a_?t?|
 
 
 def _of_all_actions(context: Context) -> Iterator[Finding]:
-    """Yield ``q(batch.obs)[:, batch.actions]``, which is compared with one target for each step of the batch."""
-    for scope, node in each(context, ast.Subscript):
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-        if len(parts) != 2 or ast.unparse(parts[0]) != ":":
+    """Yield ``q(batch.obs)[:, batch.actions]``, which is compared with one target for each step of the batch.
+
+    So are those of ``jnp.take(q(batch.obs), batch.actions, axis=1)``.
+    """
+    for scope, node in each(context, ast.Subscript, ast.Call):
+        table, index = _all_of(context, scope, node)
+        if table is None or index is None:
             continue
-        actions = _uncast(parts[1])
+        actions = _uncast(index)
         if not _ACTIONS.fullmatch(entry_word(actions)):
             continue
         if in_test(scope) or scope.module not in context.asked or not _subtracted(context, scope, node):
             continue
-        made = written(context, node.value, scope)
+        made = written(context, table, scope)
         if isinstance(made, ast.Call) and _of_same_batch(scope, made, actions):
             text = ast.unparse(actions)
             yield finding(
@@ -118,13 +122,27 @@ def _of_all_actions(context: Context) -> Iterator[Finding]:
             )
 
 
+def _all_of(context: Context, scope: Scope, node: ast.expr) -> tuple[ast.expr | None, ast.expr | None]:
+    """Return the table and the index of ``q[:, actions]`` and of ``jnp.take(q, actions, axis=1)``."""
+    if isinstance(node, ast.Subscript):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        return (node.value, parts[1]) if len(parts) == 2 and ast.unparse(parts[0]) == ":" else (None, None)
+    if not isinstance(node, ast.Call) or last_word(node.func) != "take" or len(node.args) < 2:
+        return None, None
+    value = scope.module.values.get(node)
+    if not isinstance(value, Call) or value.starred or constant(argument(node, 2, "axis")) != 1:
+        return None, None  # along the last axis it may be one row, and one action
+    named = context.flow.calls.callee_name(context.flow.here(value, scope)) == "jax.numpy.take"
+    return (node.args[0], node.args[1]) if named else (None, None)
+
+
 def _uncast(node: ast.expr) -> ast.expr:
     """Return the actions of ``actions.astype(int)``."""
     func = node.func if isinstance(node, ast.Call) else None
     return func.value if isinstance(func, ast.Attribute) and func.attr == "astype" else node
 
 
-def _subtracted(context: Context, scope: Scope, node: ast.Subscript) -> bool:
+def _subtracted(context: Context, scope: Scope, node: ast.expr) -> bool:
     """Say whether an expression, or the variable that gets it, is only ever a side of a difference or of a loss."""
     above = around(context, scope)
     places: list[ast.expr] = [node]
@@ -234,7 +252,23 @@ def _of_argument(scope: Scope, node: ast.expr) -> bool:
     value = scope.module.values.get(node)
     if isinstance(value, Item) and isinstance(value.index, Const) and isinstance(value.base, Param):
         value = value.base  # x, labels = batch
-    return isinstance(node, ast.Name) and isinstance(value, Param)
+    return isinstance(node, ast.Name) and (isinstance(value, Param) or _of_outer(value))
+
+
+def _of_outer(value: Value | None) -> bool:
+    """Say whether a value is an argument of a function around, as the labels are for the loss within a step."""
+    function = value.scope.function if isinstance(value, Free) else None
+    return isinstance(value, Free) and function is not None and value.name in function.params
+
+
+def _alone(context: Context, scope: Scope) -> bool:
+    """Say whether a body gets one example, or may do so: it, or one around it, is mapped."""
+    around_it: Scope | None = scope
+    while around_it is not None:
+        if around_it.function is not None and around_it.function in context.shared(batched):
+            return True
+        around_it = around_it.parent
+    return False
 
 
 def _rows(text: str) -> tuple[str, str]:
@@ -276,23 +310,34 @@ def _taken(context: Context, scope: Scope, node: ast.Call) -> Iterator[Finding]:
         return
     if context.flow.calls.callee_name(context.flow.here(value, scope)) != "jax.numpy.take":
         return
-    labels, along = node.args[1], argument(node, 2, "axis")
+    labels, along = _uncast(node.args[1]), argument(node, 2, "axis")
     axis = constant(along)
     if along is None or axis == 0:
         text = _taken_rows(context, scope, node.args[0], labels)
         if text:
             yield finding(RULE.code, scope, node, *_rows(text))
         return
-    if not isinstance(labels, ast.Name) or not _LABELS.fullmatch(labels.id) or axis not in (1, -1):
+    if not _LABELS.fullmatch(entry_word(labels)) or axis not in (1, -1):
         return
-    if isinstance(scope.module.values.get(labels), Param) and _made(context, scope, node.args[0]) is not None:
+    made = _made(context, scope, node.args[0]) if _of_argument(scope, labels) else None
+    if made is not None and (axis == 1 or _computed(context, made, labels, scope)):
         yield finding(
             RULE.code,
             scope,
             node,
-            f"each row gives its entries for all of `{labels.id}`, and not the one for its own",
-            f"pick one of each row: jnp.take_along_axis(..., {labels.id}[:, None], axis=-1)",
+            f"each row gives its entries for all of `{ast.unparse(labels)}`, and not the one for its own",
+            f"pick one of each row: jnp.take_along_axis(..., {ast.unparse(labels)}[:, None], axis=-1)",
         )
+
+
+def _computed(context: Context, made: Call, labels: ast.expr, scope: Scope) -> bool:
+    """Say whether logits are computed for each example, and are no vector of parameters of which all are drawn."""
+    given = made.node.args[0] if made.node.args else None
+    if not entry_word(labels).endswith("s"):
+        return False  # one row, and one label
+    if given is None or context.bodies.home(made.node) is not scope:
+        return given is not None
+    return isinstance(written(context, given, scope), ast.Call | ast.BinOp) or has_rows(context, given, labels, scope)
 
 
 def _reduced(context: Context, scope: Scope) -> list[ast.Subscript | ast.Call]:
@@ -316,11 +361,26 @@ def _reduced(context: Context, scope: Scope) -> list[ast.Subscript | ast.Call]:
                 given = given.left
             elif isinstance(given, ast.Call) and last_word(given.func) == "log" and len(given.args) == 1:
                 given = given.args[0]
+            elif isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult):
+                given = _weighed(context, scope, given)
             else:
                 break
         if isinstance(given, ast.Subscript | ast.Call):
             found.append(given)
     return found
+
+
+# what there is one of for each action that was taken
+_GAINS = pattern(r"(?<![a-z])(adv|advs|advantages?|rewards?|returns?|rets?|gaes?|td_errors?)(?![a-z])", re.I)
+
+
+def _weighed(context: Context, scope: Scope, product: ast.BinOp) -> ast.expr | None:
+    """Return the other factor of a product with advantages or returns, of which each action has one."""
+    factors = operands(product, ast.Mult)
+    gains = [_GAINS.search(ast.unparse(one)) is not None for one in factors]
+    if len(factors) != 2 or sum(gains) != 1 or _alone(context, scope):
+        return None
+    return factors[gains.index(False)]
 
 
 def _small(node: ast.expr) -> bool:
@@ -354,7 +414,7 @@ RULE = lint_rule(
 `logp[:, labels]` has a row for each example and a column for each label: its mean takes the labels of all examples for
 each of them, and the model learns how often a label comes. `logp[labels]` takes whole rows, those whose numbers the
 labels happen to be. Probabilities that add up to 1 along the examples are none
-of their classes.
+of their classes. `jnp.take(logp, actions, axis=1)` is `logp[:, actions]`, also where advantages weigh it.
 """,
     source="Stack Overflow, on indexing log-probabilities by labels; measured: another loss",
     severity="error",

@@ -1,4 +1,4 @@
-"""Maps over a model's state that compute other weights, for variables that nobody reads; part of NNX842."""
+"""Computations of other weights out of those of a model, for variables that nobody reads; part of NNX842."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codemods.nnx.lint.dropped_tree import computes_only
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Function
+from codemods.nnx.values import Const, Function
 
 # functions that give each weight another value, and are no look at it
 _CHANGING = frozenset({"clip", "where", "maximum", "minimum", "multiply", "divide", "add", "subtract", "tanh", "sign",
@@ -50,6 +50,44 @@ def new_weights(context: Context, event: CallEvent, name: str) -> bool:
         and all(one is not None and _changes(one) for one in results)
         and computes_only(context, found.facts)
     )
+
+
+def moves_weights(context: Context, event: CallEvent) -> bool:
+    """Say whether a function of the project is called that gives the weights of a target network moved towards others,
+    and does no more: ``target = soft_update(online, target, tau)``.
+
+    Args:
+        context: the analysis.
+        event: the call.
+    """
+    if not _FOLLOWING.search(last_word(event.node.func)):
+        return False
+    called = [one.function for one in context.flow.calls.callables(context.flow.here(event.value.callee, event.scope))]
+    return bool(called) and all(
+        not isinstance(one.node, ast.Lambda)
+        and bool(one.returns)
+        and Const(None) not in one.returns
+        and not any(map(_changing, ast.walk(one.node)))
+        and any(
+            last_word(n.func) in {"map", "tree_map", "tree_multimap", "incremental_update"} and len(n.args) > 2
+            for n in ast.walk(one.node)
+            if isinstance(n, ast.Call)
+        )
+        for one in called
+    )
+
+
+def _changing(node: ast.AST) -> bool:
+    """Say whether a node may change something: an assignment to what others hold, or a call for its effect."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return not isinstance(node.ctx, ast.Load)
+    called = isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)
+    return called or isinstance(node, ast.Global | ast.Nonlocal)
+
+
+_FOLLOWING = pattern(
+    r"^_?((soft|polyak|ema|target)_?(target_?)?(update|average)|(update|move)_?(soft_?)?(target|ema)(_?\w+)?)s?$"
+)
 
 
 def _changes(body: ast.expr) -> bool:

@@ -56,6 +56,7 @@ _DENSITIES = (
         (b"exp(",),
         pattern(r"rbf|gaussian_k|kernel|squared_exp"),
         {"L": _LENGTH},
+        {"L": pattern(r"bandwidth")},  # of Stein's method, it divides the squared distance
     ),
     Wrong(
         ("(1 + R + R**2/2)*exp(-R)", "V*(1 + R + R**2/2)*exp(-R)", "V**2*(1 + R + R**2/2)*exp(-R)"),

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.lint.places import formula_of, in_test
 from codemods.nnx.values import Attr, Changed, Choice, Loop, Value
 
-_FROZEN = (b"struct", b"TrainState", b"NamedTuple", b"namedtuple", b"chex", b"PyTreeNode")
+_FROZEN = (b"struct", b"TrainState", b"apply_fn", b"NamedTuple", b"namedtuple", b"chex", b"PyTreeNode")
 _COPYING = frozenset({"replace", "_replace", "apply_gradients"})
 
 
@@ -21,20 +21,43 @@ def discarded_copies(context: Context) -> Iterator[tuple[CallEvent, str]]:
     own = {name for cls in context.project.classes() for name in cls.methods if name in _COPYING}
     for event in context.bodies.named(*sorted(_COPYING)):
         func, node = event.node.func, event.node
-        if event.used or not isinstance(func, ast.Attribute) or not isinstance(event.value.callee, Attr):
+        if not isinstance(func, ast.Attribute) or not isinstance(event.value.callee, Attr):
             continue
-        if event.scope.module not in context.asked or in_test(event.scope) or func.attr in own:
+        left = _left_over(event, func.value)
+        if (event.used and not left) or event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        if func.attr in own:
             continue
         words = [keyword.arg for keyword in node.keywords]
         if node.args or not words or None in words or "inplace" in words or context.flow.calls.name(event):
             continue
-        if not isinstance(event.statement, ast.Expr) or event.statement.value is not node:
+        if not left and (not isinstance(event.statement, ast.Expr) or event.statement.value is not node):
             continue
         if all(_has_it(event, keyword) for keyword in node.keywords):
             continue
         if (func.attr != "apply_gradients" or words == ["grads"]) and not context.bodies.guarded(node, event.scope):
             yield event, ast.unparse(func.value)
     yield from _by_methods(context)
+
+
+def _left_over(event: CallEvent, old: ast.expr) -> bool:
+    """Say whether a variable that nothing reads gets the copy, and the function returns the old object in its place."""
+    statement, function = event.statement, event.scope.function
+    if function is None or not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return False
+    target = statement.targets[0]
+    if len(statement.targets) != 1 or not isinstance(target, ast.Name) or not isinstance(old, ast.Name):
+        return False
+    names = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in {target.id, old.id}]
+    if target.id == old.id or target.id.startswith("_") or target.id in event.scope.globals:
+        return False
+    if any(n.id == target.id and n is not target for n in names):
+        return False
+    if old.id not in function.params or any(n.id == old.id and not isinstance(n.ctx, ast.Load) for n in names):
+        return False
+    returned = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return)]
+    parts = [part for one in returned for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
+    return any(isinstance(part, ast.Name) and part.id == old.id for part in parts)
 
 
 def _by_methods(context: Context) -> Iterator[tuple[CallEvent, str]]:

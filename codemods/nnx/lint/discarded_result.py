@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.lint.dead_weights import new_weights
+from codemods.nnx.lint.dead_weights import moves_weights, new_weights
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
 from codemods.nnx.lint.discarded_copy import discarded_copies
@@ -24,7 +24,7 @@ from codemods.nnx.lint.restored import thrown_away
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -289,16 +289,38 @@ def _stays(context: Context, event: CallEvent, given: ast.expr) -> bool:
 
 
 def _is_update(context: Context, function: FunctionFacts, returned: Value, param: Param) -> bool:
-    """Say whether a function returns a parameter with its leaves changed."""
+    """Say whether a function returns a parameter with its leaves changed, or a dict with a changed entry of one."""
+    if isinstance(returned, Mapping):
+        entries = [(key, one) for key, one in returned.items if isinstance(key, Const)]
+        return any(_is_new(context, function, one, Item(param, key)) for key, one in entries)
+    if isinstance(returned, Item) and isinstance(returned.base, Call):  # a part of what a helper gives
+        made = context.flow.resolve(context.flow.here(returned, function.scope))
+        if isinstance(made.value, Call) and made.frame is not None and len(made.value.args) > 2:
+            if context.flow.calls.callee_name(made) in TREE_MAPS:
+                return context.flow.follow(made, made.value.args[1]).value is param
     if not isinstance(returned, Call):
         return False
     method = returned.callee
     if isinstance(method, Attr) and method.name == "apply_gradients" and method.base is param:
         return bool(returned.args or returned.keywords)
-    name = context.flow.calls.callee_name(context.flow.here(returned, function.scope))
-    if name in TREE_MAPS:
-        return len(returned.args) > 2 and returned.args[1] is param
-    return name == "optax.apply_updates" and bool(returned.args) and returned.args[0] is param
+    return _is_new(context, function, returned, param)
+
+
+def _is_new(context: Context, function: FunctionFacts, returned: Value, old: Value) -> bool:
+    """Say whether a call gives a tree with its leaves changed, by updates or by several other trees."""
+    if not isinstance(returned, Call):
+        return False
+    made = context.flow.here(returned, function.scope)
+    if not context.flow.calls.callee_name(made):  # a helper
+        made = context.flow.resolve(made)
+    call = made.value
+    if not isinstance(call, Call):
+        return False
+    name = context.flow.calls.callee_name(made)
+    place = int(name in TREE_MAPS)
+    if (not place and name != "optax.apply_updates") or len(call.args) < 2 + place:
+        return False
+    return old in {call.args[place], context.flow.follow(made, call.args[place]).value}
 
 
 def _times(context: Context, event: CallEvent) -> bool:
@@ -395,10 +417,13 @@ def _carries(context: Context) -> Iterator[Finding]:
 def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Finding]:
     """Yield a call that computes new parameters from others, if nothing reads the variable that gets them."""
     function, word = event.scope.function, last_word(event.node.func)
-    if function is None or word not in _NEW_TREES or name.startswith("_") or name in event.scope.globals:
+    if function is None or name.startswith("_") or name in event.scope.globals or in_test(event.scope):
+        return
+    following = word not in _NEW_TREES and moves_weights(context, event)
+    if not following and word not in _NEW_TREES:
         return
     called = context.flow.calls.name(event)
-    if in_test(event.scope) or (called not in TREE_MAPS and called not in _OF_OPTAX):
+    if not following and called not in TREE_MAPS and called not in _OF_OPTAX:
         return
     if called in TREE_MAPS and len(event.value.args) < 3 and not new_weights(context, event, name):
         return  # of one tree it may only look at it

@@ -12,6 +12,7 @@ from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.begun import begun, made_first, same_first
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.donated_again import donated_again
 from codemods.nnx.lint.donated_clone import clone_given, clone_read, model_read
 from codemods.nnx.lint.held_twice import held_twice
 from codemods.nnx.lint.host_batches import from_host
@@ -38,13 +39,21 @@ _EVALUATION = pattern(r"(^|_)(eval\w*|valid\w*|metrics?)(_|$)")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, again in donated_again(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            again,
+            f"`{again.id}` is donated in every round, and is the same in each: its memory is gone after the first",
+            f"go on with the result: {again.id}, ... = {ast.unparse(event.node.func)}({again.id}, ...)",
+        )
     for root in compiled_roots(context):
         donated = _donated(root) if not _EVALUATION.search(root.function.name) else frozenset()
         for event in calls_of(context, root) if donated else ():
             if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
                 continue  # within compiled code nothing is donated
             shared = False  # two donated arguments are told of once
-            for node, value in _given(event, root.function, donated):
+            for node, value in _given(event, root.function, donated, root.transform):
                 twin = None if shared else _twin(context, root, event, node, value)
                 if twin is not None:
                     shared = True
@@ -189,7 +198,7 @@ def _handed_on(
     if context.bodies.behind(event.node, event.scope):
         return
     names: set[str] = set()
-    for _, value in _given(event, root.function, donated):
+    for _, value in _given(event, root.function, donated, root.transform):
         first = value.before if isinstance(value, Loop) else value
         if isinstance(first, Param) and first.function is function and first is not function.self_param:
             names.add(first.name)
@@ -221,8 +230,10 @@ def _donated(root: Root) -> frozenset[str]:
     return frozenset(found & set(params))
 
 
-def _given(event: CallEvent, function: FunctionFacts, donated: frozenset[str]) -> Iterator[tuple[ast.expr, Value]]:
-    """Yield the variables that a call gives for donated parameters."""
+def _given(
+    event: CallEvent, function: FunctionFacts, donated: frozenset[str], transform: str = ""
+) -> Iterator[tuple[ast.expr, Value]]:
+    """Yield the variables that a call gives for donated parameters; `jax.pmap` donates none that are given by name."""
     params = list(function.params)
     if function.binding in {"instance", "class"} and isinstance(event.node.func, ast.Attribute):
         params = params[1:]
@@ -230,7 +241,8 @@ def _given(event: CallEvent, function: FunctionFacts, donated: frozenset[str]) -
     first = next((i for i, one in enumerate(event.node.args) if isinstance(one, ast.Starred)), len(event.node.args))
     pairs = [*zip(params, event.node.args[:first], event.value.args, strict=False)]
     values = dict(event.value.keywords)
-    pairs += [(k.arg, k.value, values[k.arg]) for k in event.node.keywords if k.arg in values and k.arg]
+    if transform != "jax.pmap":
+        pairs += [(k.arg, k.value, values[k.arg]) for k in event.node.keywords if k.arg in values and k.arg]
     for name, node, value in pairs:
         if name in donated and (isinstance(node, ast.Name | ast.Attribute) or _entry(node)):
             yield node, value

@@ -195,7 +195,7 @@ def squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str]
             break
     bound = flow.with_value(bound, value)
     if isinstance(value, Choice | Param):
-        sources = [s for s in context.sources.of(bound) if s.value is not value]
+        sources = [_copied(s) for s in context.sources.of(bound) if s.value is not value]
         found = [squashed(context, s, _scope(s, scope), words, depth + 1) for s in sources]
         return found[0] if found and all(found) else ""
     if not isinstance(value, Call):
@@ -235,6 +235,9 @@ def _results(context: Context, bound: Bound, value: Call) -> list[Bound]:
     ]
     if results:
         return results
+    transformed = _of_haiku(context, bound, value)
+    if transformed:
+        return transformed
     for owner in applied_modules(context, bound) or context.sources.originals(flow.with_value(bound, value.callee)):
         cls = flow.classes.class_of(owner)
         method = flow.classes.method(cls, "__call__") if cls is not None else None
@@ -242,6 +245,33 @@ def _results(context: Context, bound: Bound, value: Call) -> list[Bound]:
             return []
         results += [flow.here(r, method.scope) for r in method.returns]
     return results
+
+
+def _copied(source: Bound) -> Bound:
+    """Return what a compiled or mapped function is given, of which its parameter is a copy or a slice."""
+    for _ in range(_DEPTH):
+        if not isinstance(source.value, Part):
+            break
+        source = source.value.of
+    return source
+
+
+def _of_haiku(context: Context, bound: Bound, value: Call) -> list[Bound]:
+    """Return what a function gives that Haiku transformed, and whose ``apply`` is called."""
+    flow = context.flow
+    if not isinstance(value.callee, Attr) or value.callee.name != "apply":
+        return []
+    made = flow.follow(bound, value.callee.base)
+    while isinstance(made.value, Call) and made.value.args:
+        name = flow.calls.callee_name(made)
+        inner = flow.follow(made, made.value.args[0])
+        if name == "haiku.transform":
+            functions = [one.function for one in flow.calls.callables(inner)]
+            return [flow.here(r, one.scope) for one in functions for r in one.returns]
+        if name != "haiku.without_apply_rng":
+            return []
+        made = inner
+    return []
 
 
 def _sequential(context: Context, bound: Bound, value: Call, words: frozenset[str]) -> str:

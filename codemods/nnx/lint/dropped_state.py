@@ -13,6 +13,7 @@ from codemods.nnx.lint.dropped_update import changed
 from codemods.nnx.lint.missing_update import used_untrained
 from codemods.nnx.lint.origins import origin, own_stores
 from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of, position, shown
+from codemods.nnx.lint.split_by_maker import split_by_maker
 from codemods.nnx.lint.stuck_eval import reach
 from codemods.nnx.lint.syntax import constant, outermost_loop
 from codemods.nnx.lint.traced import Root
@@ -278,6 +279,11 @@ def _split(context: Context, event: CallEvent, name: str) -> Iterator[tuple[str,
         statement = one.statement
         if not isinstance(statement, ast.Assign) or statement.value is not one.node or not one.node.args:
             continue
+        for parts, written in split_by_maker(context, one, name):
+            for part in parts:
+                value = event.scope.module.values.get(part)
+                if value is not None and kinds_of(context, value, event.scope) == {Kind.MODULE}:
+                    yield ast.unparse(part), written
         names = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
         if name not in names or context.flow.calls.name(one) not in {"flax.nnx.split", "flax.nnx.state"}:
             continue

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.broadcast_updates import broadcast_updates
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import SETTING, draws, holds_state, method_changes
 from codemods.nnx.lint.names import last
@@ -39,6 +40,8 @@ _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes"
 def _check(context: Context) -> Iterator[Finding]:
     sharing = {event.scope.module for event, name in foreign(context, *_SHARING) if name.startswith("flax.nnx.")}
     for root in context.traced.roots:
+        if root.transform == "flax.nnx.scan" and root.scope.module in context.asked:
+            yield from _scanned(context, root)
         if root.transform not in _COPYING or root.scope.module not in context.asked:
             continue
         if root.scope.module in sharing or by_reference(root.scope.module):
@@ -58,10 +61,24 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def _scanned(context: Context, root: Root) -> Iterator[Finding]:
+    """Yield what is wrong with a scan of NNX that gives every round the optimizer as it was before the first."""
+    found = list(broadcast_updates(context, changed(context, root.function), root))
+    names = " and ".join(f"`{name}`" for _, name in found)
+    if found and not {name for _, name in found} & returned_names(context, root.function):
+        yield finding(
+            RULE.code,
+            root.scope,
+            found[0][0],
+            f"nnx.scan drops what {shown(root.function)} changes in {names}: None gives each round the first ones",
+            "carry them: nnx.StateAxes({...: nnx.Carry}) in the place of None",
+        )
+
+
 def _changed(context: Context, root: Root) -> Iterator[Param]:
     """Yield the parameters that the function changes and does not return."""
     params = changed(context, root.function)
-    returned = _returned(context, root.function) if params else set()
+    returned = returned_names(context, root.function) if params else set()
     for param in params:
         if param.name not in returned and not _left_alone(root, param):
             yield param
@@ -149,7 +166,7 @@ def _handed(context: Context, event: CallEvent, function: FunctionFacts, depth: 
         if callee.function is function or callee.function.binding == "class":
             continue
         inners = changed(context, callee.function, depth + 1)
-        returned = _returned(context, callee.function) if inners else set()
+        returned = returned_names(context, callee.function) if inners else set()
         for inner in inners:
             given = context.flow.argument(frame, inner.name)
             value = original(given).value if given is not None and inner is not callee.function.self_param else None
@@ -158,8 +175,13 @@ def _handed(context: Context, event: CallEvent, function: FunctionFacts, depth: 
     return found
 
 
-def _returned(context: Context, function: FunctionFacts) -> set[str]:
-    """Return the names in what a function returns, those left out that are only called, or whose values are read."""
+def returned_names(context: Context, function: FunctionFacts) -> set[str]:
+    """Return the names in what a function returns, those left out that are only called, or whose values are read.
+
+    Args:
+        context: the analysis.
+        function: the function.
+    """
     found: set[str] = set()
     for statement in context.bodies.nodes(function.scope):
         if isinstance(statement, ast.Return) and statement.value is not None:
@@ -258,7 +280,8 @@ RULE = lint_rule(
     why="""\
 `jax.jit`, `jax.vmap`, `jax.checkpoint`, `jax.lax.cond` and the loops work on copies of their arguments. On Flax 0.10
 modules and optimizers are refused with a TypeError; since 0.11 they are pytrees, the call succeeds, and every update is
-dropped silently: the loss never falls. `nnx.jit` and `nnx.cond` carry the changes back.
+dropped silently: the loss never falls. `nnx.jit` and `nnx.cond` carry the changes back. `nnx.scan` does so too, but
+what has `None` for an axis is given to every round as it was before the first.
 """,
     source='talk "Introducing Flax NNX (Part 2)", section 5; measured: loss 0.6131 before and after training',
     check=_check,

@@ -54,6 +54,7 @@ _SHAPES: dict[str, tuple[tuple[int, str], ...]] = {
     "jax.random.ball": ((1, "d"), (3, "shape")),
     "jax.random.orthogonal": ((1, "n"), (2, "shape")),
     "jax.random.split": ((1, "num"),),
+    "jax.lax.scan": ((3, "length"),),
     **{f"jax.ops.segment_{name}": ((2, "num_segments"),) for name in ("sum", "max", "min", "prod")},
     "jax.numpy.repeat": ((2, "axis"), (3, "total_repeat_length")),
     "jax.numpy.bincount": ((3, "length"),),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.places import in_test, kinds_of, passed, shown
+from codemods.nnx.lint.places import in_test, kinds_of, passed, position, shown
 from codemods.nnx.values import Param, Value
 
 # what people call parameters of a kind
@@ -27,6 +27,7 @@ _SHOWN = {Kind.MODULE: "a model", Kind.OPTIMIZER: "an optimizer", Kind.METRIC: "
 def exchanged(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the arguments that a function of the project gets in each other's place, by what they are."""
     for function in context.project.functions():
+        yield from _by_name(context, function)
         roles = [(param, kind) for param in function.params.values() if (kind := _role(param)) is not None]
         if len({kind for _, kind in roles}) < 2:
             continue
@@ -36,6 +37,41 @@ def exchanged(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]
             found = _pair(context, event, function, roles)
             if found is not None and not context.bodies.guarded(event.node, event.scope):
                 yield event, *found
+
+
+#: Parameters that cannot change places with another one by intention.
+_OWN_PLACES = frozenset(
+    {"params", "model", "weights", "variables", "state", "opt_state", "optimizer", "opt", "key", "rng", "rngs", "batch",
+     "graphdef", "carry", "metrics"}
+)  # fmt: skip
+
+
+def _by_name(context: Context, function: FunctionFacts) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the calls that give two parameters variables with the name of the other one each."""
+    names = [name for name, param in function.params.items() if param is not function.self_param]
+    if len(names) < 2 or not _OWN_PLACES.intersection(names) or function.vararg is not None:
+        return
+    for event in context.flow.sites.callers(function):
+        given = [node.id if isinstance(node, ast.Name) else "" for node in event.node.args]
+        if event.scope.module not in context.asked or event.value.starred or len(set(given) & set(names)) < 2:
+            continue
+        if in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
+            continue
+        for place, name in enumerate(given):
+            param = function.params.get(name)
+            if param is None or name not in _OWN_PLACES or position(param) == place:
+                continue
+            there = position(param)
+            other = next((n for n in names if position(function.params[n]) == place), "")
+            if there < len(given) and other and given[there] == other and _gets(context, event, param, there):
+                message = f"`{other}` of {shown(function)} gets `{name}`, and `{name}` gets `{other}`"
+                yield event, event.node.args[place], message, "exchange the arguments"
+                break
+
+
+def _gets(context: Context, event: CallEvent, param: Param, place: int) -> bool:
+    """Say whether a parameter gets the argument at a place, whatever lies between the call and the function."""
+    return passed(event, param) is event.value.args[place]
 
 
 def _role(param: Param) -> Kind | None:

@@ -78,7 +78,7 @@ def _used_within(context: Context, name: str, node: ast.stmt, function: Function
         return False
     module = function.scope.module
     others = (m for m in context.project.modules if m is not module and name.encode() in m.source.data)
-    if not all(_declares(other.source.tree, name) for other in others):
+    if not all(_declares(other.source.tree, name) or not _takes(other.source.tree, name) for other in others):
         return False
     binding = [
         n
@@ -97,6 +97,19 @@ def _used_within(context: Context, name: str, node: ast.stmt, function: Function
 def _declares(tree: ast.Module, name: str) -> bool:
     """Say whether a file has a global of its own of that name, which a function declares."""
     return any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(tree))
+
+
+def _takes(tree: ast.Module, name: str) -> bool:
+    """Say whether a file may read a global of another one: it imports that, perhaps with all others, or asks for an
+    attribute of that name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and any(alias.name in {name, "*"} for alias in node.names):
+            return True
+        if (isinstance(node, ast.Attribute) and node.attr == name) or (
+            isinstance(node, ast.Constant) and node.value == name
+        ):
+            return True
+    return False
 
 
 def _put_back(context: Context, name: str, function: FunctionFacts) -> bool:

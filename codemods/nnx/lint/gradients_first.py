@@ -48,6 +48,15 @@ def _check(context: Context) -> Iterator[Finding]:
                     "make the function with value_and_grad",
                 )
             continue
+        if _GRADIENTS.search(second) and first and not _GRADIENTS.search(first) and _with_aux(context, made):
+            yield finding(
+                RULE.code,
+                event.scope,
+                target,
+                f"grad with has_aux gives the gradients first: `{second}` is what the loss gives beside its value",
+                f"unpack it as `{second}, {first} = ...`",
+            )
+            continue
         if not _GRADIENTS.search(first) or _GRADIENTS.search(second) or not _valued(context, made):
             continue
         seen.add(event.node)
@@ -158,6 +167,18 @@ def _alone(context: Context, made: Bound) -> bool:
     return False
 
 
+def _with_aux(context: Context, made: Bound) -> bool:
+    """Say whether a call gives gradients and, second, what the function gives beside its value."""
+    assert isinstance(made.value, Call)
+    for layer in layers(context, context.flow.with_value(made, made.value.callee)):
+        value, name = layer.value, _name(context, layer)
+        if name in {"flax.nnx.grad", "jax.grad"} and isinstance(value, Call):
+            return value.keyword("has_aux") == Const(True)
+        if last(name) not in {"jit", "remat", "checkpoint"}:
+            return False
+    return False
+
+
 def _name(context: Context, layer: Bound) -> str:
     """Return the name of the transform that a layer applies."""
     return context.flow.calls.wrapper_name(layer, layer.value) if isinstance(layer.value, Call) else ""
@@ -193,7 +214,7 @@ RULE = lint_rule(
     why="""\
 `value_and_grad` gives the value first and the gradients second. Swapped, the loss is taken for the gradients: an
 optimizer raises an error about tree structures far from the cause, and arithmetic on plain arrays goes on with a
-number in place of a gradient.
+number in place of a gradient. `grad` with `has_aux=True` has no value, and gives the gradients first.
 """,
     source="measured on Flax 0.10.7 and 0.12.8: IndexError in the optimizer, or other weights without an error",
     check=_check,

@@ -18,6 +18,7 @@ from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.origins import origin, own_stores
 from codemods.nnx.lint.places import each, fix
 from codemods.nnx.lint.status import Grade
+from codemods.nnx.lint.written_views import changed_in_place
 from codemods.nnx.nodes import elements
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Changed, Item, Loop, Param, Unknown, Value
@@ -27,6 +28,12 @@ _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "p
 
 def _check(context: Context) -> Iterator[Finding]:
     told: set[Value] = set()  # one view, however often it is written to
+    yield from _assigned(context, told)
+    yield from _views_changed(context, told)
+
+
+def _assigned(context: Context, told: set[Value]) -> Iterator[Finding]:
+    """Yield the assignments to items of arrays, and their deletion."""
     assigning = {module for module in context.asked.modules if _assigns_items(module)}
     for scope, node in each(context, ast.Assign, ast.AugAssign, ast.Delete) if assigning else ():
         targets = _items(node) if scope.module in assigning else []
@@ -73,6 +80,26 @@ def _check(context: Context) -> Iterator[Finding]:
                 "JAX arrays cannot be changed in place",
                 "use x = x.at[index].set(value)",
                 _fix(scope, node, found) if _alone(node, found) else None,
+            )
+
+
+def _views_changed(context: Context, told: set[Value]) -> Iterator[Finding]:
+    """Yield what changes a view in place otherwise: ``x += 1``, ``x.sort()`` and functions of NumPy."""
+    if not any(module.source.mentions(b"numpy") for module in context.asked.modules):
+        return
+    for scope, node, name in changed_in_place(context):
+        value = scope.module.values.get(name)
+        if value is None or context.bodies.guarded(node, scope) or _either(scope) or not _view(context, name, scope):
+            continue
+        made = _made(value)
+        if made not in told and not _stays(context, name, scope):
+            told.add(made)
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"`{name.id}` is a view of an array of JAX, which cannot be written to",
+                "make a copy: np.array(x)",
             )
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import FLOAT, INT, Arrays
 from codemods.nnx.lint.define import lint_rule
@@ -19,6 +20,20 @@ _METHODS = ("set", "add", "multiply", "mul", "divide", "power", "subtract")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    found = dict(_written(context))
+    for event, array in found.items():
+        if array not in {inner.node for inner in found}:  # one array, written to twice in a row
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{ast.unparse(array)}` holds integers: what is written into it loses its fraction",
+                "make the array one of floats: jnp.zeros(shape), or dtype=float",
+            )
+
+
+def _written(context: Context) -> Iterator[tuple[CallEvent, ast.expr]]:
+    """Yield the calls that write floats into an array of integers, each with the array."""
     for event in context.bodies.named(*_METHODS):
         callee = event.value.callee
         if event.scope.module not in context.asked or not isinstance(callee, Attr) or not event.value.args:
@@ -38,13 +53,7 @@ def _check(context: Context) -> Iterator[Finding]:
         arrays = Arrays(context, {})
         if arrays.of(event.value.args[0], event.scope).number != FLOAT or arrays.of(base, event.scope).number != INT:
             continue
-        yield finding(
-            RULE.code,
-            event.scope,
-            event.node,
-            f"`{ast.unparse(at.value.value)}` holds integers: what is written into it loses its fraction",
-            "make the array one of floats: jnp.zeros(shape), or dtype=float",
-        )
+        yield event, at.value.value
 
 
 _OF_TRUTH = pattern(

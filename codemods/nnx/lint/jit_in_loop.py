@@ -60,6 +60,7 @@ def _applied(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
             or latched(context, event.node, event.scope, loop)
             or _rest(context, event, loop)
             or _barrier(context, event)
+            or _placed_at_times(context, event, loop)
             or _for_many(context, event, loop)
             or _timed(context, event, loop)
         ):
@@ -147,6 +148,18 @@ def _barrier(context: Context, event: CallEvent) -> bool:
         for one in call.node.args
     ]
     return bool(given) and all(isinstance(one, ast.Call) and last_word(one.func) in _ONES for one in given)
+
+
+def _placed_at_times(context: Context, event: CallEvent, loop: ast.For | ast.While) -> bool:
+    """Say whether what is compiled gives what it gets, and only copies or places it, in a few rounds of a loop:
+    ``if step % 1000 == 0: best = jax.jit(lambda x: x, out_shardings=s)(state)``."""
+    made = event.node.args[0]
+    if not isinstance(made, ast.Lambda) or not isinstance(made.body, ast.Name) or len(made.args.args) != 1:
+        return False
+    return made.body.id == made.args.args[0].arg and any(
+        isinstance(block, ast.If) and inside(block, loop) and any(isinstance(n, ast.Mod) for n in ast.walk(block.test))
+        for block, _ in context.bodies.paths(event.scope).get(event.node, ())
+    )
 
 
 _ONES = frozenset({"ones", "zeros", "arange"})

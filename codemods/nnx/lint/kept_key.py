@@ -222,7 +222,7 @@ def _kept(context: Context, event: CallEvent, key: Attr) -> bool:
         others = context.flow.fields.stores().get(key.name, ())
         return all(_of_another(context, store, function.owner) for store in others)
     if not stores or any(method.name != "__init__" for method, _ in stores):
-        return False
+        return _set_up_once(context, function, key, stores)
     for store in context.flow.fields.stores().get(key.name, ()):
         other = store.scope.function
         if _of_another(context, store, function.owner):
@@ -231,6 +231,26 @@ def _kept(context: Context, event: CallEvent, key: Attr) -> bool:
             return False
     kinds = kinds_of(context, key, event.scope)
     return kinds == {Kind.KEY} or (not kinds and all(_stream(value) for _, value in stores))
+
+
+def _set_up_once(
+    context: Context, function: FunctionFacts, key: Attr, stores: list[tuple[FunctionFacts, Value]]
+) -> bool:
+    """Say whether a constructor makes an attribute None, a method called ``setup`` puts in it what it is given, and
+    other methods ask a method for the next key again and again: ``self._next_key()``."""
+    given = [(method, value) for method, value in stores if value != Const(None)]
+    others = [one for one in context.flow.fields.stores().get(key.name, ()) if one.scope.function is not None]
+    if len(given) != 1 or len(stores) != 2 or len(others) != len(stores) or not _NEXT.search(function.name):
+        return False
+    method, value = given[0]
+    if not _SETUP.fullmatch(method.name) or not isinstance(value, Param) or value.function is not method:
+        return False
+    callers = {one.scope.function for one in context.flow.sites.callers(function)}
+    return len(callers) > 1 and any(one is not method for one in callers)
+
+
+_SETUP = pattern(r"_?(setup|build|configure|initiali[sz]e)")
+_NEXT = pattern(r"(^|_)(next|new|fresh|split|draw)_(rng|key)s?$")
 
 
 def _default(owner: ClassFacts, name: str) -> bool:

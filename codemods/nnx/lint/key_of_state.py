@@ -134,6 +134,8 @@ def _keeps(context: Context, after: Value, state: Param, key: Value, scope: Scop
     given = dict(after.keywords)
     if isinstance(after.callee, Attr) and after.callee.name in _COPYING and not after.args:
         return after.callee.base is state and isinstance(key, Attr) and given.get(part, key) == key
+    if isinstance(after.callee, Attr) and after.callee.name == "apply_gradients":
+        return after.callee.base is state and isinstance(key, Attr) and part not in given and _left(context, part)
     made = context.flow.here(after, scope)
     if context.flow.calls.callee_name(made) == "dataclasses.replace":
         return after.args == (state,) and given.get(part, key) == key
@@ -141,6 +143,16 @@ def _keeps(context: Context, after: Value, state: Param, key: Value, scope: Scop
     if cls is None or not isinstance(key, Attr) or "__init__" in cls.methods or part not in cls.fields:
         return False
     return after.argument([*cls.fields].index(part), part) == key
+
+
+def _left(context: Context, part: str) -> bool:
+    """Say whether no method of the project that takes a step changes a part of a state by itself."""
+    methods = (cls.methods["apply_gradients"] for cls in context.project.classes() if "apply_gradients" in cls.methods)
+    return not any(
+        (isinstance(n, ast.keyword) and n.arg == part) or (isinstance(n, ast.Attribute) and n.attr == part)
+        for method in methods
+        for n in ast.walk(method.node)
+    )
 
 
 def goes_on(context: Context, function: FunctionFacts, state: Param, place: int | None, depth: int) -> bool:

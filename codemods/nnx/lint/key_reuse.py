@@ -41,6 +41,7 @@ from codemods.nnx.lint.measured import in_trial, only_measured
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.lint.seed_in_loop import seeds_in_loops
 from codemods.nnx.lint.syntax import argument, constant, inside
 from codemods.nnx.lint.useless_draws import (
     begins_cache,
@@ -74,6 +75,9 @@ _HELP = "split the key and use each part once: key, subkey = jax.random.split(ke
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from (place.found(RULE.code) for place in context.shared(reuses) if not place.weak)
+    for event, text in seeds_in_loops(context):
+        message = f"`{text}` is the same key in every round of the loop, and gives the same numbers"
+        yield finding(RULE.code, event.scope, event.node, message, "split a key in every round, and draw with its part")
 
 
 class Reuse(NamedTuple):
@@ -414,10 +418,27 @@ def _split_next(found: list[Use], every: dict[tuple[Scope, Value], list[Use]]) -
             continue  # behind the loop there is no next round
         if key.again is not None and key.again is not key:
             for other in every.get((use.event.scope, key.again), ()):
-                if key.node in other.event.loops and not other.helper and last(other.name) != "split":
+                if key.node in other.event.loops and last(other.name) != "split":
+                    if other.helper and not _other_part_unread(key.again, other):
+                        continue
                     if not thrown_away(other):
                         return other
     return None
+
+
+def _other_part_unread(part: Value, use: Use) -> bool:
+    """Say whether of ``key, subkey = jax.random.split(key)`` nothing reads the second, and a use takes the first."""
+    made = part.base if isinstance(part, Item) else None
+    if not isinstance(made, Call) or last_word(made.node.func) != "split":
+        return False
+    nodes = [n for n in ast.walk(use.event.scope.node) if isinstance(n, ast.Assign) and n.value is made.node]
+    target = nodes[0].targets[0] if len(nodes) == 1 else None
+    names = [one.id for one in target.elts if isinstance(one, ast.Name)] if isinstance(target, ast.Tuple) else []
+    others = {name for name in names if isinstance(use.node, ast.Name) and name != use.node.id}
+    if len(names) != 2 or len(others) != 1:
+        return False
+    reads = (n for n in ast.walk(use.event.scope.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return not any(n.id in others for n in reads)
 
 
 def _meant(context: Context, use: Use) -> bool:
@@ -430,10 +451,29 @@ def _meant(context: Context, use: Use) -> bool:
         or SAME.search(_owner(use))
     ):
         return True
-    statement = use.event.statement  # what is assigned to `_names` is an example of shapes, as a rule
+    statement = use.event.statement
+    if isinstance(statement, ast.Expr) and statement.value is use.event.node and _PICTURES.search(last(use.name)):
+        return True
+    # what is assigned to `_names` is an example of shapes, as a rule
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is use.event.node else []
     names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
-    return bool(names) and all(name.startswith("_") for name in names)
+    return (bool(names) and all(name.startswith("_") for name in names)) or (use.helper and _resumes(context, use))
+
+
+def _resumes(context: Context, use: Use) -> bool:
+    """Say whether a helper goes on from a checkpoint that it reads: its key is for what begins anew."""
+    callees = context.flow.calls.callables(context.flow.here(use.event.value.callee, use.event.scope))
+    function = callees[0].function if len(callees) == 1 else None
+    if function is None or isinstance(function.node, ast.Lambda):
+        return False
+    return any(_RESTORED.search(name) for name in context.bodies.names(function.scope))
+
+
+_RESTORED = pattern(r"(^|_)(restored|resumed)(_|$)")
+
+
+# what makes a picture or a film, and gives nothing back: each of them is to show the same
+_PICTURES = pattern(r"(^|_)(render|record|film|video|animate|draw|visuali[sz]e|save)(_\w+)?$")
 
 
 def _owner(use: Use) -> str:

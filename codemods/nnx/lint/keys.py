@@ -99,6 +99,11 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
         key = _key(context, event.scope.module.values.get(node), node, event.scope)
         if key is not None and not isinstance(key, Attr):
             found.setdefault((event.scope, key), []).append(Use(event, key, "apply", node, masks=True))
+    for event, node in _of_distributions(context):
+        key = _key(context, event.scope.module.values.get(node), node, event.scope)
+        others = found.get((event.scope, key), ()) if key is not None and not isinstance(key, Attr) else ()
+        if key is not None and any(one.name.startswith("jax.random.") for one in others):  # so it is a key
+            found[(event.scope, key)].append(Use(event, key, last_word(event.node.func), node))
     for users in found.values():
         users.sort(key=_place)
         users[:] = [one for one in users if not _split_for_nothing(context, one)]
@@ -153,6 +158,15 @@ def _of_linen(context: Context) -> Iterator[tuple[CallEvent, ast.expr]]:
             for name, node in zip(given.keys, given.values, strict=True):
                 if constant(name) != "params":
                     yield event, node
+
+
+def _of_distributions(context: Context) -> Iterator[tuple[CallEvent, ast.expr]]:
+    """Yield the draws from distributions, as of Distrax and TensorFlow Probability, with their keys:
+    ``distribution.sample(seed=key)``."""
+    for event in context.bodies.named("sample", "sample_and_log_prob"):
+        given = keyword(event.node, "seed")
+        if isinstance(given, ast.Name) and isinstance(event.node.func, ast.Attribute):
+            yield event, given
 
 
 def _masking(context: Context) -> bool:

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.arrays import INT, Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.labels_first import labels_first
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.nodes import last_word
@@ -37,16 +38,16 @@ def _check(context: Context) -> Iterator[Finding]:
         if not name.startswith("optax.") or labels is None:
             continue
         node = event.node.args[1] if len(event.node.args) > 1 else event.node
-        if len(event.node.args) > 1 and _LABELS.match(last_word(event.node.args[0])):
-            if _LOGITS.match(last_word(node)):
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    event.node,
-                    f"`{last(name)}` takes the logits first, and gets the labels",
-                    "exchange the arguments",
-                )
-                continue
+        named = len(event.node.args) > 1 and _LABELS.match(last_word(event.node.args[0])) is not None
+        if (named and _LOGITS.match(last_word(node))) or labels_first(event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{last(name)}` takes the logits first, and gets the labels",
+                "exchange the arguments",
+            )
+            continue
         whole = last(name).endswith("integer_labels")
         if whole and one_hot(context, labels, event.scope):
             yield finding(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -37,7 +38,7 @@ def _variable(context: Context, event: CallEvent, given: ast.Name) -> ast.stmt |
     nodes = context.bodies.nodes(event.scope)
     end = event.statement.end_lineno or 0
     changes = [n for n in _changes(nodes, given) if n.lineno > end]
-    if not changes or _remade(event):
+    if not changes or _remade(event) or _for_next_run(event, changes[0]):
         return None
     told = _told(nodes, changes)
     inner = [f.node for f in event.scope.module.functions if f.scope.parent is event.scope]
@@ -48,6 +49,16 @@ def _variable(context: Context, event: CallEvent, given: ast.Name) -> ast.stmt |
     )
     used = any(n.lineno > end and n not in told for n in reads)
     return None if captured or of_module or used else changes[0]
+
+
+def _for_next_run(event: CallEvent, change: ast.stmt) -> bool:
+    """Say whether the cell of a notebook that makes an optimizer changes the rate at its end, for when it is run again
+    by hand."""
+    source = event.scope.module.source
+    if not source.cell_starts or event.scope.function is not None or change.col_offset:
+        return False
+    cells = source.cell_starts
+    return bisect_right(cells, event.node.lineno) == bisect_right(cells, change.lineno)
 
 
 def _field(context: Context, event: CallEvent, given: ast.Attribute) -> ast.stmt | None:

@@ -23,7 +23,9 @@ _RAISING = frozenset({"NNX810", "NNX820", "NNX821"})  # what a test that runs sh
 
 _LINT = (*MISTAKES, "NNX9")
 # what these say of a place, others say better: all others, or those that are named
-_BETTER: dict[str, frozenset[str] | None] = {"NNX762": None, "NNX888": frozenset({"NNX870"})}
+_BETTER: dict[str, frozenset[str] | None] = {
+    "NNX762": None, "NNX832": frozenset({"NNX561"}), "NNX888": frozenset({"NNX870"}),
+}  # fmt: skip
 _JAX = frozenset({"jax", "flax", "optax", "orbax", "grain"})
 _TORCH = (b"torch.nn", b"torch.optim", b"torch.inference_mode", b"torch.no_grad", b".load_state_dict(")
 

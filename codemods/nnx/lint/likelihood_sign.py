@@ -15,7 +15,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import in_test, resolved, shown, written
 from codemods.nnx.lint.policy_losses import turned_by_callers
-from codemods.nnx.lint.syntax import operands
+from codemods.nnx.lint.syntax import entry_word, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
@@ -24,13 +24,16 @@ _LOSS = pattern(r"(^|_)(loss|nll|cross_entropy|xent|criterion)(_|$)")
 _TURNED = pattern(r"neg|minus|objective|likelihood|log_?prob|elbo|policy|actor")
 _ASCENT = pattern(rb"ascen[dt]|maximi[sz]|lambda \w+: ?-\w|negative\(|scale\((lr|learning|\d)", re.I)
 _NAMED = pattern(r"(\w+_)?(one_?hot|labels?|targets?)(_\w+)?|y|ys|y_\w+|\w+_y")
+_MASK = pattern(r"(^|_)(masks?|valid|padding|nonpad|weights?)(_|$)")
 _REDUCING = frozenset({"mean", "sum"})
 _DEPTH = 5
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    modules = [module for module in context.asked.modules if module.source.mentions(b"log_softmax")]
+    words = (b"log_softmax", *(word.encode() for word in sorted(_DENSITIES)))
+    modules = [module for module in context.asked.modules if any(map(module.source.mentions, words))]
     graded = {root.function for root in context.traced.gradients} if modules else set()
+    graded |= _of_haiku(context) if modules else set()
     for module in modules:
         if module.source.matches(_ASCENT):
             continue
@@ -39,16 +42,35 @@ def _check(context: Context) -> Iterator[Finding]:
             if function not in graded or not _LOSS.search(name) or _TURNED.search(name) or in_test(function.scope):
                 continue
             value = _returned(context, function)
-            if value is None or not _likelihood(context, function.scope, value):
+            density = value is not None and _density(context, function.scope, value)
+            if value is None or not (density or _likelihood(context, function.scope, value)):
                 continue
             if not turned_by_callers(context, function) and not _added(context, function):
                 yield finding(
                     RULE.code,
                     function.scope,
                     value,
-                    f"a step that makes {shown(function)} smaller makes the right labels less likely",
+                    f"a step that makes {shown(function)} smaller makes the "
+                    f"{'data' if density else 'right labels'} less likely",
                     "return its negative: -jnp.mean(...)",
                 )
+
+
+def _of_haiku(context: Context) -> set[FunctionFacts]:
+    """Return the functions that Haiku transforms, and whose ``apply`` is differentiated."""
+    found: set[FunctionFacts] = set()
+    for event in context.bodies.named("grad", "value_and_grad"):
+        given = event.node.args[0] if event.node.args else None
+        if not isinstance(given, ast.Attribute) or given.attr != "apply" or not isinstance(given.value, ast.Name):
+            continue
+        for function in event.scope.module.functions:
+            decorators = getattr(function.node, "decorator_list", ())
+            if function.name == given.value.id and any(last_word(one) in _TRANSFORMS for one in decorators):
+                found.add(function)
+    return found
+
+
+_TRANSFORMS = frozenset({"transform", "transform_with_state", "without_apply_rng"})
 
 
 def _returned(context: Context, function: FunctionFacts) -> ast.expr | None:
@@ -78,11 +100,31 @@ def _likelihood(context: Context, scope: Scope, node: ast.expr, depth: int = 0) 
         return False
     if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Div):
         return _likelihood(context, scope, made.left, depth + 1)
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Mult):
+        factors = operands(made, ast.Mult)
+        rest = [one for one in factors if not _MASK.search(entry_word(one).lower())]
+        return len(rest) == 1 < len(factors) and _likelihood(context, scope, rest[0], depth + 1)
     if not isinstance(made, ast.Call) or last_word(made.func) not in _REDUCING:
         return False
     given = array_of(made)
     inner = made_by(context, given, scope) if isinstance(given, ast.Name) else given
     return inner is not None and (_likelihood(context, scope, inner, depth + 1) or _picked(context, scope, inner))
+
+
+def _density(context: Context, scope: Scope, node: ast.expr, depth: int = 0) -> bool:
+    """Say whether an expression is a mean or sum of the logarithms of densities, with no sign, as
+    ``d.log_prob(y).mean()``."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if not isinstance(made, ast.Call) or last_word(made.func) not in _REDUCING or depth > _DEPTH:
+        return False
+    given = array_of(made)
+    inner = made_by(context, given, scope) if isinstance(given, ast.Name) else given
+    if isinstance(inner, ast.Call) and last_word(inner.func) in _DENSITIES:
+        return bool(inner.args) and not _TURNED.search(ast.unparse(inner).lower().replace("log_prob", ""))
+    return inner is not None and _density(context, scope, inner, depth + 1)
+
+
+_DENSITIES = frozenset({"log_prob", "logpdf", "logpmf"})
 
 
 def _picked(context: Context, scope: Scope, node: ast.expr) -> bool:
@@ -145,9 +187,9 @@ RULE = lint_rule(
     "likelihood-sign",
     "a loss that falls as the right labels become less likely",
     why="""\
-The mean of the log-probabilities of the labels rises as the labels become more likely. An optimizer goes against the
-gradient of what it is given, so that the loss has to be the negative. The rule goes by the name of the function, and is
-silent where a caller turns the sign, adds the gradient, or where the file speaks of ascent.
+The mean of the log-probabilities of the labels, or of the data, rises as these become more likely. An optimizer goes
+against the gradient of what it is given, so that the loss has to be the negative. The rule goes by the name of the
+function, and is silent where a caller turns the sign, adds the gradient, or where the file speaks of ascent.
 """,
     source="Goodfellow, Bengio and Courville, Deep Learning, section 6.2.1; measured: the accuracy falls to 0",
     severity="error",

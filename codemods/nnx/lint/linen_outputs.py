@@ -18,16 +18,26 @@ _DEPTH = 4
 
 def gives_column(context: Context, value: Value | None, scope: Scope) -> bool:
     """Say whether a value is what modules of Linen with one feature give, on every way: ``net.apply(variables, x)``,
-    ``state.apply_fn(variables, x)``, or the first of what they give with ``mutable``."""
-    first = isinstance(value, Item) and value.index == Const(0)
-    call = value.base if isinstance(value, Item) and first else value
+    ``state.apply_fn(variables, x)``, the first of what they give with ``mutable``, or one of several results."""
+    places: list[int] = []
+    call = value
+    while isinstance(call, Item) and isinstance(call.index, Const) and type(call.index.value) is int:
+        places.insert(0, call.index.value)
+        call = call.base
     if not isinstance(call, Call) or not isinstance(call.callee, Attr) or len(call.args) < 2:
         return False
-    if keyword(call.node, "method") is not None or (keyword(call.node, "mutable") is not None) is not first:
+    if keyword(call.node, "method") is not None:
         return False
+    if keyword(call.node, "mutable") is not None:
+        if places[:1] != [0]:
+            return False
+        places = places[1:]
+    if len(places) > 1:
+        return False
+    part = places[0] if places else None
     if call.callee.name == "apply":
-        return _of_module(context, context.flow.here(call.callee.base, scope))
-    return call.callee.name == "apply_fn" and context.shared(_states_give_column)
+        return _of_module(context, context.flow.here(call.callee.base, scope), part)
+    return call.callee.name == "apply_fn" and _states_give_column(context, part)
 
 
 def applied_modules(context: Context, call: Bound, mutable: bool = False) -> list[Bound]:
@@ -72,26 +82,37 @@ def _given_to_states(context: Context) -> list[Bound]:
     ]
 
 
-def _states_give_column(context: Context) -> bool:
-    """Say whether all that the project gives states as their ``apply_fn`` are modules with one feature."""
+def _states_give_column(context: Context, part: int | None) -> bool:
+    """Say whether all that the project gives states as their ``apply_fn`` are modules with one feature, or with one at
+    a place of their results."""
     given = context.shared(_given_to_states)
     return bool(given) and all(
         isinstance(one.value, Attr)
         and one.value.name == "apply"
-        and _of_module(context, Bound(one.value.base, one.frame))
+        and _of_module(context, Bound(one.value.base, one.frame), part)
         for one in given
     )
 
 
-def _of_module(context: Context, module: Bound) -> bool:
-    """Say whether a value is a module of Linen whose ``__call__`` gives one feature."""
+def _of_module(context: Context, module: Bound, part: int | None) -> bool:
+    """Say whether a value is a module of Linen whose ``__call__`` gives one feature, or does so at a place."""
     found = list(context.sources.originals(module))
-    return bool(found) and all(_layer(context, one, 0) for one in found)
+    return bool(found) and all(_layer(context, one, 0, part) for one in found)
 
 
-def _layer(context: Context, layer: Bound, depth: int) -> bool:
-    """Say whether what makes a module makes one that gives one feature."""
+def _layer(context: Context, layer: Bound, depth: int, part: int | None = None) -> bool:
+    """Say whether what makes a module makes one that gives one feature.
+
+    Args:
+        context: the analysis.
+        layer: what makes it.
+        depth: how many modules it is in.
+        part: which of several results is asked about; None if there is one.
+    """
     value = layer.value
+    if part is not None:
+        cls = context.flow.classes.class_of(layer)
+        return cls is not None and _class_gives_column(context, cls, depth, part)
     if not isinstance(value, Call) or depth > _DEPTH:
         return False
     name = context.flow.calls.callee_name(layer)
@@ -108,11 +129,18 @@ def _layer(context: Context, layer: Bound, depth: int) -> bool:
     return cls is not None and _class_gives_column(context, cls, depth)
 
 
-def _class_gives_column(context: Context, cls: ClassFacts, depth: int) -> bool:
+def _class_gives_column(context: Context, cls: ClassFacts, depth: int, part: int | None = None) -> bool:
     method = context.flow.classes.method(cls, "__call__")
     if method is None or "flax.linen.Module" not in context.flow.classes.mro(cls)[1]:
         return False
-    return bool(method.returns) and all(_output(context, value, method, depth) for value in method.returns)
+    given = [value if part is None else _at(value, part) for value in method.returns]
+    return bool(given) and all(one is not None and _output(context, one, method, depth) for one in given)
+
+
+def _at(value: Value, place: int) -> Value | None:
+    """Return a part of a tuple that is written out."""
+    items = value.items if isinstance(value, Sequence) else ()
+    return items[place] if -len(items) <= place < len(items) else None
 
 
 def _output(context: Context, value: Value, method: FunctionFacts, depth: int) -> bool:

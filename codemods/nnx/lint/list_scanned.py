@@ -68,12 +68,14 @@ def _mapped(context: Context, made: CallEvent) -> Iterator[Finding]:
         return
     yield from _of_numbers(context, made)
     callees = context.flow.calls.callables(context.flow.here(made.value.args[0], made.scope))
-    if len(callees) != 1 or callees[0].args or callees[0].keywords or callees[0].receiver is not None:
+    if len(callees) != 1 or callees[0].args or callees[0].receiver is not None:
         return
     function = callees[0].function
+    bound = {word for word, _ in callees[0].keywords}  # by functools.partial
+    names = [name for name in list(function.params)[: function.positional] if name not in bound]
     for event in context.bodies.calls.get(made.scope, ()):
-        if event.value.callee is made.value and not event.value.starred:
-            for given, name in zip(event.value.args, list(function.params)[: function.positional], strict=False):
+        if _calls(context, event, made) and not event.value.starred:
+            for given, name in zip(event.value.args, names, strict=False):
                 yield from _judged(context, event, given, function, name, "vmap")
 
 
@@ -200,6 +202,9 @@ def _array(context: Context, event: CallEvent, value: Value) -> bool:
 
 def _dict(context: Context, event: CallEvent, value: Value) -> bool:
     """Say whether a part of a list is a dict."""
+    if isinstance(value, Call) and value.keywords and not value.args:
+        home = context.bodies.home(value.node) or event.scope
+        return context.flow.calls.callee_name(context.flow.here(value, home)) == "builtins.dict"
     return isinstance(value, Mapping)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.log_of_softmax import better, differentiated, logarithms, normalizers
+from codemods.nnx.lint.log_of_softmax import better, differentiated, logarithms, normalizers, vanishing
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -17,8 +17,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 RULE.code,
                 event.scope,
                 event.node,
-                f"the {word} of a logit far below the others is zero: the loss is infinite then, and its gradient NaN",
-                f"jax.nn.{better(word)} of the logits stays finite",
+                f"{vanishing(word)}: the loss is infinite then, and its gradient NaN",
+                f"{better(word)} of the logits stays finite",
             )
     for event in context.shared(normalizers):
         if event.node in context.shared(differentiated):

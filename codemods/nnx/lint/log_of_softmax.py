@@ -22,6 +22,7 @@ from codemods.nnx.values import Attr, Call, Item, Unknown, Value
 
 _HOMES = ("jax.nn.", "flax.nnx.")
 _BETTER = {"softmax": "log_softmax", "sigmoid": "log_sigmoid"}
+_REST = "1 - sigmoid"  # what is left of 1
 _BOUNDED = frozenset({"tanh", "clip", "cos", "sin", "sigmoid"})  # logits that lie close together
 # written out as logits these are meant to be all the same; under a name they may be an example
 _EQUAL = frozenset({"zeros", "ones", "full", "zeros_like", "ones_like", "full_like"})
@@ -40,14 +41,21 @@ def _check(context: Context) -> Iterator[Finding]:
             RULE.code,
             event.scope,
             event.node,
-            f"the {word} of a logit far below the others is zero, and its logarithm minus infinity",
-            f"jax.nn.{better(word)} computes it without that",
+            f"{vanishing(word)}, and its logarithm minus infinity",
+            f"{better(word)} computes it without that",
         )
 
 
 def better(word: str) -> str:
-    """Return the function of jax.nn that gives the logarithm of what another one gives."""
-    return _BETTER[word]
+    """Return what gives the logarithm of what a function of jax.nn gives."""
+    return "jax.nn.log_sigmoid(-x)" if word == _REST else f"jax.nn.{_BETTER[word]}"
+
+
+def vanishing(word: str) -> str:
+    """Return where the probability is zero that a function gives."""
+    if word == _REST:
+        return "the sigmoid of a great logit is 1, and what is left of 1 zero"
+    return f"the {word} of a logit far below the others is zero"
 
 
 def logarithms(context: Context) -> list[tuple[CallEvent, str]]:
@@ -56,10 +64,21 @@ def logarithms(context: Context) -> list[tuple[CallEvent, str]]:
     for event, name in foreign(context, "log"):
         if name != "jax.numpy.log" or len(event.value.args) != 1 or in_test(event.scope):
             continue
-        word = _made_by(context, context.flow.here(event.value.args[0], event.scope), 0)
+        given = context.flow.here(event.value.args[0], event.scope)
+        word = _made_by(context, given, 0) or _left_of_one(context, given)
         if word:
             found.append((event, word))
-    return found
+    told = {event.statement for event, word in found if word != _REST}
+    return [(event, word) for event, word in found if word != _REST or event.statement not in told]
+
+
+def _left_of_one(context: Context, bound: Bound) -> str:
+    """Return what ``1 - sigmoid(x)`` is called; empty for other values."""
+    node = binary(bound, ast.Sub)
+    if node is None or not is_number(context, operand(context, bound, node.left), 1):
+        return ""
+    taken = one_source(context, operand(context, bound, node.right))
+    return _REST if taken is not None and _made_by(context, taken, 0) == "sigmoid" else ""
 
 
 def _made_by(context: Context, bound: Bound, depth: int) -> str:

@@ -12,13 +12,14 @@ from codemods.nnx.lint.loop_bodies import Body, bodies, foreign_layer
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Const, Function, Sequence
+from codemods.nnx.values import Call, Const, Function, Sequence
 
 _COUNTERS = pattern(r"^_?(i|j|k|ii|idx|index|ind|iter|iteration|iter_num|counter|itr|loop_idx|i_step|step_idx)$")
 # names that are as likely to be a counter as a value, and names that values have
 _STEPS = frozenset({"step", "t", "it", "n", "epoch", "round", "layer"})
 _VALUES = frozenset({"state", "carry", "x", "y", "val", "value", "v", "params", "acc", "accum", "h", "hidden", "z",
                      "total", "result", "arr", "array", "u", "s", "init", "sums"})  # fmt: skip
+_KEYS = pattern(r"^(\w+_)?(k|key|rng|subkey|sub)s?$")
 _BRANCHING = frozenset({"jax.lax.cond", "jax.lax.switch", "flax.nnx.cond", "flax.nnx.switch"})
 _GIVEN = {"scan": "the carry and one slice", "fori_loop": "the counter and the value", "while_loop": "the value",
           "map": "one slice", "associative_scan": "two operands"}  # fmt: skip
@@ -50,6 +51,52 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"fori_loop gives the counter first: `{free[0]}` is the counter, and `{free[1]}` the value",
                 "write the body as `def body(i, value)`",
             )
+        elif word == "scan" and len(free) == 2 and (first := begins_with_slices(context, body, free)):
+            yield finding(
+                RULE.code,
+                body.event.scope,
+                body.event.node,
+                f"scan takes the first carry second, and its slices third: `{first}` stands in the other's place",
+                "exchange the two: scan(body, carry, xs)",
+            )
+
+
+def begins_with_slices(context: Context, body: Body, free: list[str]) -> str:
+    """Return what a scan gets for its first carry, if it is what it was to go along; empty if it is not.
+
+    Args:
+        context: the analysis.
+        body: the body of a scan.
+        free: its two parameters.
+    """
+    args = body.event.node.args
+    if len(args) < 3 or body.init is None or context.bodies.guarded(body.event.node, body.event.scope):
+        return ""
+    begun, along = args[1], args[2]
+    carry, part = free
+    text = ast.unparse(begun)
+    names = [one.id if isinstance(one, ast.Name) else "" for one in (begun, along)]
+    if isinstance(begun, ast.Constant) and begun.value is None:
+        used = any(isinstance(n, ast.Name) and n.id == carry for n in ast.walk(body.function.node))
+        return text if used and not (isinstance(along, ast.Constant) and along.value is None) and _unused(part) else ""
+    if names[0] == names[1] or _KEYS.match(carry):
+        return ""
+    if names[1] == carry and names[0] != carry:
+        return text
+    if names[0] in _several(part) and names[1] not in _several(part):
+        return text
+    made = context.flow.resolve(context.flow.here(body.init, body.event.scope))
+    split = isinstance(made.value, Call) and context.flow.calls.callee_name(made) == "jax.random.split"
+    return text if split and _KEYS.match(part) and not _KEYS.match(names[1] or "-") else ""
+
+
+def _unused(name: str) -> bool:
+    return name.startswith("_")
+
+
+def _several(name: str) -> set[str]:
+    """Return what several of what a parameter is called are called."""
+    return {f"{name}s", f"{name}es", f"all_{name}s"} if len(name) > 1 or name in "xyzu" else set()
 
 
 def _leaves(context: Context) -> Iterator[Finding]:

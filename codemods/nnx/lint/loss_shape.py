@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS
@@ -32,8 +32,12 @@ _BATCHED = frozenset({"optax.softmax_cross_entropy", "optax.softmax_cross_entrop
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _twice(context)
-    for event, name in foreign(context, "grad", "value_and_grad", everywhere=True):
-        if name not in GRADIENTS or not event.value.args or context.bodies.guarded(event.node, event.scope):
+    for event, name in foreign(context, "grad", "value_and_grad", *_OF_EQUINOX, everywhere=True):
+        if (
+            (name not in GRADIENTS and name.removeprefix("equinox.") not in _OF_EQUINOX)
+            or not event.value.args
+            or context.bodies.guarded(event.node, event.scope)
+        ):
             continue
         for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
             function = callee.function
@@ -59,6 +63,15 @@ def _check(context: Context) -> Iterator[Finding]:
                     sliced,
                     f"`{ast.unparse(sliced)}` keeps an axis: {shown(function)} returns an array, and not one number",
                     "reduce it with mean() or sum(), or let it take one point and map it: jax.vmap(jax.grad(f))",
+                )
+                continue
+            if (given := _given_by_map(context, function, keyword(event.node, "has_aux") is not None)) is not None:
+                yield finding(
+                    RULE.code,
+                    function.scope,
+                    given,
+                    f"{shown(function)} returns a loss for every element of a batch, and not one number",
+                    "reduce it with mean() or sum()",
                 )
                 continue
             if may_be_mapped(context, function, event.scope):
@@ -201,6 +214,38 @@ def _several(context: Context, value: Call | Unknown, function: FunctionFacts) -
         if least_axes(context, node, made.frame.function.scope, {}) > 0:
             return True
     return bool(Arrays(context, {}).of(value, function.scope).axes)
+
+
+def _given_by_map(context: Context, function: FunctionFacts, aux: bool) -> ast.expr | None:
+    """Return the loss of a function that is an array whoever calls it, since ``vmap`` gives it; None for others.
+
+    Args:
+        context: the analysis.
+        function: the loss.
+        aux: whether it gives something beside its value.
+    """
+    formula = formula_of(context, function)
+    if aux:
+        formula = formula.elts[0] if isinstance(formula, ast.Tuple) and formula.elts else None
+    return formula if formula is not None and _mapped(context, formula, function.scope) else None
+
+
+def _mapped(context: Context, node: ast.expr, scope: Scope, depth: int = 0) -> bool:
+    """Say whether a term of an expression is what ``vmap`` gives, one result for every element that it goes over."""
+    node = written(context, node, scope)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC) and depth < _OPERATIONS:
+        return any(_mapped(context, side, scope, depth + 1) for side in (node.left, node.right))
+    value = scope.module.values.get(node) if isinstance(node, ast.Call) else None
+    if not isinstance(value, Call):
+        return False
+    made = context.flow.follow(context.flow.here(value, scope), value.callee)
+    if not isinstance(made.value, Call) or made.value.keyword("out_axes") is not None:
+        return False
+    return len(made.value.args) < 3 and context.flow.calls.callee_name(made) in _MAPS
+
+
+_MAPS = frozenset({"jax.vmap", "flax.nnx.vmap"})
+_OF_EQUINOX = ("filter_grad", "filter_value_and_grad")
 
 
 def _of_coordinates(function: FunctionFacts, first: int, returned: ast.AST) -> bool:

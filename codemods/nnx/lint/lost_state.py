@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.changed_by_call import changed_by_call
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.dropped_state import (
     dropped_changes,
@@ -64,7 +65,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 "merge a copy, nnx.merge(..., copy=True), and return its state with has_aux=True",
                 related=[(change.node, "changed here")],
             )
-        elif change is not None and not _given_back(context, function, names):
+        elif change is not None and not _given_back(context, function, names | _merged(context, event)):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -372,9 +373,18 @@ def _targets(event: CallEvent) -> set[str]:
     return {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
 
 
+def _merged(context: Context, event: CallEvent) -> set[str]:
+    """Return the states that are merged: since Flax 0.11.2 the objects share their Variables, and change them."""
+    values = event.scope.module.values
+    given = ((node, values.get(node)) for node in event.node.args[1:] if isinstance(node, ast.Name))
+    return {node.id for node, value in given if value is not None and not may_be_pure(context, value, event.scope)}
+
+
 def _changes(context: Context, event: CallEvent, names: set[str]) -> bool:
     """Say whether a call updates a merged optimizer or metric, or one in what was merged."""
     func = event.node.func
+    if changed_by_call(context, event, names):
+        return True
     if event.used or not isinstance(func, ast.Attribute) or func.attr != "update":
         return False
     owner: ast.expr = func.value

@@ -69,9 +69,22 @@ def _lost(context: Context, event: CallEvent) -> tuple[Scope, ast.AST] | None:
         outer = function_of(event.scope.parent)  # that differentiates the loss
         stepping = _steps(function) or (outer is not None and _steps(outer)) or _differentiated(context, function)
         return (event.scope, target.elts[1]) if stepping else None
+    loads = _under_name(context, event.scope, loads)
     returned = [n.value for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Return)]
     place = _place(returned[0], loads[0]) if len(returned) == len(loads) == 1 and returned[0] is not None else None
     return _dropped(context, function, place) if place is not None else None
+
+
+def _under_name(context: Context, scope: Scope, loads: list[ast.Name]) -> list[ast.Name]:
+    """Return where the variable is read that gets the statistics, ``stats = updates["batch_stats"]``, if that is the
+    only use of what the model gives; else the reads of that."""
+    for node in context.bodies.nodes(scope) if len(loads) == 1 else ():
+        if isinstance(node, ast.Assign) and _place(node.value, loads[0]) == () and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                inside = ast.walk(scope.node)
+                return [n for n in inside if isinstance(n, ast.Name) and n.id == target.id and _read(n)]
+    return loads
 
 
 def _read(node: ast.Name) -> bool:

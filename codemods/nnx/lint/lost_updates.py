@@ -12,9 +12,12 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.dropped_state import unwritten_parameters
+from codemods.nnx.lint.gradients_unread import gradients_unread
+from codemods.nnx.lint.idle_optimizer import trains_nothing
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, position, taken
 from codemods.nnx.lint.syntax import argument, names_in, outermost_loop
+from codemods.nnx.lint.unread import unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
@@ -32,12 +35,18 @@ _STATELESS = frozenset(
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unread(context)
+    for event, name in gradients_unread(context):
+        message = f"`{name.id}` is never used: nothing is learned from these gradients"
+        yield finding(RULE.code, event.scope, name, message, "give the gradients to the update")
     yield from _thrown_away(context)
     yield from _stepped(context)
     yield from _not_put_back(context)
     for event in context.bodies.unpacked:
         callee, statement = event.value.callee, event.statement
-        if not isinstance(callee, Attr) or callee.name != "update" or not 2 <= len(event.value.args) <= 3:
+        if not 2 <= len(event.value.args) <= 3:
+            continue
+        if not isinstance(callee, Attr) or callee.name != "update":
+            yield from _by_function(context, event)
             continue
         assert isinstance(statement, ast.Assign)
         target = statement.targets[0]
@@ -55,9 +64,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 "keep it, and give it to the next update",
             )
             continue
-        if event.scope.function is None:
+        if event.scope.function is None and not _at_module_level(context, event, updates):
             continue
-        if isinstance(updates, ast.Name) and not _read(event, updates.id):
+        if isinstance(updates, ast.Name) and (event.scope.function is None or not _read(event, updates.id)):
             if _averages(context, event, callee) or (not updates.id.strip("_") and _average_read(event, state)):
                 continue
             if _of_nothing(context, event):
@@ -69,6 +78,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{updates.id}` is never applied: {_instead(context, event)}",
                 "params = optax.apply_updates(params, updates)",
             )
+        elif event.scope.function is None:
+            continue
         elif isinstance(state, ast.Name) and not _read(event, state.id) and _keeps(context, event, callee):
             yield finding(
                 RULE.code,
@@ -77,6 +88,44 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the new state of the optimizer is lost: every step starts from the first moments again",
                 "keep it, and give it to the next update",
             )
+
+
+def _at_module_level(context: Context, event: CallEvent, updates: ast.expr) -> bool:
+    """Say whether a training loop of a module gives updates to a variable that nothing reads."""
+    if not event.loops or not isinstance(updates, ast.Name):
+        return False
+    reads = (n for n in ast.walk(event.scope.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    if any(n.id == updates.id for n in reads):
+        return False
+    return unread(context, event.scope, event.statement, [updates.id])
+
+
+def _by_function(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the new state that nobody reads of the function ``update`` of a transformation, which stands in a variable:
+    ``updates, new_state = opt_update(grads, opt_state)``."""
+    statement, function = event.statement, event.scope.function
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(event.node.func, ast.Name) or not _UPDATE.search(event.node.func.id) or function is None:
+        return
+    if event.value.starred or len(event.node.args) < 2:
+        return
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or event.scope.module not in context.asked:
+        return
+    state = target.elts[1]
+    if not isinstance(state, ast.Name) or _read(event, state.id) or in_test(event.scope):
+        return
+    if _STATE.search(last_word(event.node.args[1])) and _given_back(event):
+        yield finding(
+            RULE.code,
+            event.scope,
+            state,
+            "the new state of the optimizer is lost: every step starts from the first moments again",
+            "return it, and give it to the next update",
+        )
+
+
+_UPDATE = pattern(r"^(opt|optimi[sz]er|tx)_?update(_?fn|_?func)?$")
+_STATE = pattern(r"^(new_|prev_|old_)?(opt|optim|optimi[sz]er|optax)_?state$")
 
 
 def _instead(context: Context, event: CallEvent) -> str:
@@ -112,10 +161,9 @@ _FAKE = pattern(r"(^|[^a-z])(fake|dummy|zeros?|null)(_|\b)")
 
 def _average_read(event: CallEvent, state: ast.expr) -> bool:
     """Say whether the moving average in the new state is read: ``state.ema``."""
-    assert event.scope.function is not None
     return isinstance(state, ast.Name) and any(
         isinstance(n, ast.Attribute) and n.attr == "ema" and state.id in names_in(n.value)
-        for n in ast.walk(event.scope.function.node)
+        for n in ast.walk(event.scope.node)
     )
 
 
@@ -214,7 +262,8 @@ def _unread(context: Context) -> Iterator[Finding]:
         if "grad" not in grads.id or grads.id.startswith("_") or _read(event, grads.id):
             continue
         calls = context.bodies.calls.get(event.scope, ())
-        if not any(last_word(call.node.func) in {"update", "apply_updates"} for call in calls):
+        updated = any(last_word(call.node.func) in {"update", "apply_updates"} for call in calls)
+        if not updated and not trains_nothing(context, event):
             continue  # where nothing is updated, the loss alone is wanted
         if any(call is not event and ast.dump(call.node.func) == ast.dump(event.node.func) for call in calls):
             continue  # it is learned from in another place; this one asks what has come out
@@ -401,6 +450,8 @@ def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     if _nothing(context, event):
         return False
     made = context.sources.originals(context.flow.here(callee.base, event.scope))
+    if all(isinstance(one.value, Param) for one in made) and _named_new(event):
+        return _given_back(event)  # a transformation that is handed in, and a state that was to be kept
     if not made or not all(has_moments(context, one) for one in made):
         return False
     if any(isinstance(loop, ast.For | ast.While) for loop in event.loops) or _kept_half(context, event):
@@ -408,17 +459,35 @@ def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     return _given_back(event) or _again(context, event.scope.function, 0)
 
 
+def _named_new(event: CallEvent) -> bool:
+    """Say whether the new state has a name of its own: ``updates, new_state = tx.update(grads, state)``."""
+    target = event.statement.targets[0] if isinstance(event.statement, ast.Assign) else None
+    named = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
+    return isinstance(named, ast.Name) and bool(named.id.strip("_"))
+
+
 def _given_back(event: CallEvent) -> bool:
     """Say whether a function returns the state that it was given, beside parameters that it has updated."""
     old, function = event.value.args[1], event.scope.function
-    if not isinstance(old, Param) or function is None or len(function.returns) != 1 or old.function is not function:
+    whole = old
+    while isinstance(whole, Item | Attr):
+        whole = whole.base
+    if not isinstance(whole, Param) or function is None or len(function.returns) != 1 or whole.function is not function:
         return False
-    given = function.returns[0]
-    applied = [
-        one for one in (given.items if isinstance(given, Sequence) else ())
-        if isinstance(one, Call) and last_word(one.node.func) == "apply_updates"
-    ]  # fmt: skip
-    return bool(applied) and isinstance(given, Sequence) and old in given.items
+    parts = list(_parts(function.returns[0]))
+    return old in parts and any(isinstance(one, Call) and last_word(one.node.func) == "apply_updates" for one in parts)
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    """Yield what a value is put together of: the items of nested tuples, and what a record gets by name."""
+    if isinstance(value, Sequence):
+        for one in value.items:
+            yield from _parts(one)
+    elif isinstance(value, Call) and value.keywords and not value.args and last_word(value.node.func)[:1].isupper():
+        for _, one in value.keywords:
+            yield from _parts(one)
+    else:
+        yield value
 
 
 def _kept_half(context: Context, event: CallEvent) -> bool:

@@ -1,4 +1,4 @@
-"""NNX582: the first of an ascending order, taken for the best."""
+"""NNX582: the first of an ascending order, as argsort and eigh give, taken for the best."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.lowest_eigen import lowest_eigen
 from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant, names_in
@@ -51,6 +52,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"argsort goes from the smallest to the largest: these are the least of `{ast.unparse(sorted_by)}`",
                 "take jax.lax.top_k(x, k)[1], or jnp.argsort(x, descending=True)",
             )
+    for scope, node, message, help in lowest_eigen(context):
+        yield finding(RULE.code, scope, node, message, help)
 
 
 def _turned(context: Context, node: ast.expr, scope: Scope) -> bool:
@@ -99,11 +102,14 @@ def _as_best(context: Context, taken: ast.Subscript, event: CallEvent, scored: b
 RULE = lint_rule(
     "NNX582",
     "lowest-first",
-    "the first of argsort of probabilities or scores, taken for the best",
+    "the first of argsort, or of the ascending eigenvalues, taken for the best",
     why="""\
 `jnp.argsort` gives the place of the smallest first. `jnp.argsort(logits)[:5]` are the five least likely classes, and a
 beam search that keeps `jnp.argsort(scores)[:beams]` keeps the worst. `jax.lax.top_k` gives the largest, and
 `descending=True` an order from the largest on.
+
+`jnp.linalg.eigh` gives its eigenvalues from the smallest on, with the vectors in the same order: the principal
+components of a covariance are its last columns, `vectors[:, ::-1][:, :k]`. `svd` begins with the largest.
 """,
     source="Stack Overflow, on the top k of an array; measured on JAX 0.6.2 and 0.10.2",
     check=_check,

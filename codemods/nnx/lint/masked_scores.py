@@ -13,6 +13,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.mask_meaning import BEHIND, OVER_QUERIES, Meaning, is_upper_half, meaning, over_queries
+from codemods.nnx.lint.masked_entropy import masked_entropies
 from codemods.nnx.lint.masked_weights import masked_weights
 from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved, written
@@ -51,6 +52,15 @@ def _check(context: Context) -> Iterator[Finding]:
             if name in _OF_LOGITS and logits is not None and not in_test(event.scope):
                 yield from _moved(context, event, logits)
     yield from _of_weights(context)
+    for scope, product, logits in masked_entropies(context):
+        yield finding(
+            RULE.code,
+            scope,
+            product,
+            "a masked probability is 0 and its logarithm minus infinity: their product is NaN, and so is the entropy",
+            "mask the logits with a finite number, as -1e9, or the product: jnp.where(mask, p * log_p, 0.0)",
+            related=[(logits, "they are masked here")],
+        )
     for scope, whole, mask in masked_weights(context):
         yield finding(
             RULE.code,

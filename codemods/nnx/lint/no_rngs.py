@@ -166,14 +166,25 @@ def _draws(context: Context, event: CallEvent) -> bool:
     calls = list(context.bodies.named(word))
     if draws is False:  # it draws for certain, but a call may bring the streams
         return not any(e.value.starred or any(k.arg in {"rngs", None} for k in e.node.keywords) for e in calls)
-    if not calls or any(
-        e.value.starred or any(k.arg in {"rngs", "deterministic", None} for k in e.node.keywords) for e in calls
-    ):
+    if not calls or any(e.value.starred or any(k.arg in {"rngs", None} for k in e.node.keywords) for e in calls):
         return False
+    told = [e for e in calls if keyword(e.node, "deterministic") is not None]
+    if told:
+        given = any(keyword(e.node, "rngs") is not None for e in context.bodies.named("set_attributes"))
+        return len(told) == len(calls) and not given and any(_draws_at(context, e) for e in told)
     if any(True for e in context.bodies.named("set_attributes", "view")):
         return False
     evaluated = any(True for e in context.bodies.named("eval"))
     return not evaluated or trains_first(context, event)
+
+
+def _draws_at(context: Context, event: CallEvent) -> bool:
+    """Say whether a call says ``deterministic=False``, itself or where the default of a flag holds for a caller."""
+    flag = event.value.keyword("deterministic")
+    if flag is None:
+        return False
+    found = [source.value for source in context.sources.of(context.flow.here(flag, event.scope))]
+    return Const(False) in found
 
 
 def _is_or_chains(value: ast.expr, event: CallEvent) -> bool:

@@ -20,6 +20,8 @@ _ELSEWHERE = frozenset(
     {"jit", "pmap", "pjit", "scan", "cond", "switch", "while_loop", "fori_loop", "map", "concatenate", "stack",
      "vstack", "hstack", "column_stack"}
 )  # fmt: skip
+# what NNX881 tells of, and NNX302, as far as the release that a project is pinned to has not
+_GONE = frozenset({*GONE, "jax.tree_multimap", "jax.tree_util.tree_multimap"})
 _BRIEF = {"jax.numpy": "jnp", "flax.nnx": "nnx", "flax.linen": "nn"}
 
 
@@ -33,7 +35,7 @@ def no_such_names(context: Context) -> Iterator[Wrong]:
             if event.context != "load" or node.attr.startswith("_"):
                 continue
             home = _written(node.value, roots)
-            if not names(home) or node.attr in names(home) or f"{home}.{node.attr}" in GONE:
+            if not names(home) or node.attr in names(home) or f"{home}.{node.attr}" in _GONE:
                 continue
             there = "" if node.attr in context.shared(_stored) else meant(home, node.attr)
             if not there or context.flow.resolve(context.flow.here(event.base, event.scope)).value != Ref(home):
@@ -84,7 +86,7 @@ def _imported(context: Context, module: ModuleFacts) -> Iterator[Wrong]:
         if not isinstance(statement, ast.ImportFrom) or statement.level or not names(statement.module or ""):
             continue
         for alias in statement.names:
-            gone = alias.name[0] in "*_" or f"{statement.module}.{alias.name}" in GONE
+            gone = alias.name[0] in "*_" or f"{statement.module}.{alias.name}" in _GONE
             there = "" if gone else meant(statement.module or "", alias.name)
             if there and not attempted(context, statement, importing(context, module, statement)):
                 yield module.scope, statement, f"there is no `{statement.module}.{alias.name}`", _instead(there)

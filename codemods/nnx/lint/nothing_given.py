@@ -6,13 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import left_to_heirs
 from codemods.nnx.lint.places import compiled_roots, foreign, in_test, receiver, shown
+from codemods.nnx.lint.without_return import without_return, words
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call
 
 _METHODS = {
@@ -38,13 +41,32 @@ def _check(context: Context) -> Iterator[Finding]:
             first = ast.unparse(event.node.args[0]) if event.node.args else "the object"
             word = name.removeprefix("flax.")
             yield _found(event, f"`{word}` changes `{first}` itself and gives None", f"go on with `{first}`")
-    yield from _silent(context)
+    silent = list(without_return(context))
+    for one in silent:
+        yield finding(RULE.code, one.function.scope, one.node, *words(one))
+    yield from _silent(context, {one.function for one in silent})
 
 
-def _silent(context: Context) -> Iterator[Finding]:
-    """Yield the calls of compiled functions without a return, of whose result something is wanted."""
+def _silent(context: Context, told: set[FunctionFacts]) -> Iterator[Finding]:
+    """Yield the calls of functions without a return, but those told of, of whose result something is wanted."""
+    compiled = {root.function for root in context.traced.roots}
+    used = {last_word(event.node.func) for event in context.project.calls() if event.used}
+    for function in context.project.functions():
+        if function.name not in used or function in compiled or function in told:
+            continue
+        if not gives_nothing(function) or left_to_heirs(function):
+            continue
+        if function.decorators or function.owner is not None or in_test(function.scope):
+            continue  # a method may be another one's
+        for event in context.flow.sites.callers(function):
+            if event.scope.module not in context.asked or not event.used or not _parted(context, event):
+                continue
+            invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+            if {callee.function for callee, _ in invoked} == {function}:
+                text = f"{shown(function)} returns nothing, so that this is None"
+                yield _found(event, text, "return what is wanted of it")
     for root in compiled_roots(context):
-        if not gives_nothing(root.function) or in_test(root.scope):
+        if root.function in told or not gives_nothing(root.function) or in_test(root.scope):
             continue
         for event in context.traced.calls_of(root):
             if event.scope.module not in context.asked or not _parted(context, event):
@@ -56,7 +78,7 @@ def _silent(context: Context) -> Iterator[Finding]:
 
 
 def _parted(context: Context, event: CallEvent) -> bool:
-    """Say whether a result is taken apart, or an attribute or item of it is read."""
+    """Say whether a result is taken apart, or used as None cannot be: an item of it is read, or it is computed with."""
     if context.bodies.guarded(event.node, event.scope):
         return False
     statement, values = event.statement, event.scope.module.values
@@ -64,11 +86,29 @@ def _parted(context: Context, event: CallEvent) -> bool:
         if any(isinstance(target, ast.Tuple | ast.List) for target in statement.targets):
             return True
     return any(
-        isinstance(node, ast.Attribute | ast.Subscript)
-        and (node.value is event.node or values.get(node.value) is event.value)
-        and not _optional(context, node, event)
+        (one is event.node or values.get(one) is event.value) and not _optional(context, node, event)
         for node in context.bodies.nodes(event.scope)
+        for one in _needed(node)
     )
+
+
+def _needed(node: ast.AST) -> list[ast.expr]:
+    """Return the expressions in a node, right under it, that must not be None."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return [node.value]
+    if isinstance(node, ast.BinOp):
+        return [] if isinstance(node.op, ast.Mod) else [node.left, node.right]
+    if isinstance(node, ast.Compare) and all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
+        return [node.left, *node.comparators]
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"float", "int", "len", "abs"}
+    ):
+        return node.args[:1]
+    if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+        return [node.value]
+    return []
 
 
 def _optional(context: Context, node: ast.AST, event: CallEvent) -> bool:
@@ -150,10 +190,11 @@ _PLAIN = frozenset({"typing.Generic", "abc.ABC", "builtins.object", "typing.Prot
 RULE = lint_rule(
     "NNX711",
     "nothing-given",
-    "the result of model.eval(), nnx.update() and the like, or of a compiled function without a return, which is None",
+    "the result of model.eval(), nnx.update() and the like, or of a function whose return is missing, which is None",
     why="""\
 `model.eval()` and `model.train()` switch the model itself, and unlike in PyTorch give None; so do `nnx.update(model,
-state)`, `nnx.reseed(model)` and `metrics.reset()`. What is done with the result raises, often far from there.
+state)`, `nnx.reseed(model)` and `metrics.reset()`. What is done with the result raises, often far from there. So it
+does where the `return` of a loss or of a step is forgotten.
 """,
     source="measured on Flax 0.10.7 and 0.12.8: None",
     severity="error",

@@ -41,7 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{last(name)}` takes one shape, and what follows it for the type of numbers",
                     "write the shape as a tuple",
                 )
-        elif name in _JOINING and len(args) > 1 and _array(context, event, args[1]):
+        elif name in _JOINING and len(args) > 1 and (_array(context, event, args[1]) or _twice_axis(event)):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -57,6 +57,19 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{word}` reduces one array, and takes what follows it for the axis",
             f"for two arrays there is {instead}",
         )
+
+
+def _twice_axis(event: CallEvent) -> bool:
+    """Say whether the axis is given by name, so that what follows the first argument is no axis, or is cut out of an
+    array: ``concatenate(a, b[None])``."""
+    given = event.node.args[1] if len(event.node.args) > 1 else None
+    if given is None or any(isinstance(one, ast.Starred) for one in event.node.args):
+        return False
+    if any(keyword.arg == "axis" for keyword in event.node.keywords):
+        return True
+    parts = given.slice.elts if isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Tuple) else []
+    parts = [given.slice] if isinstance(given, ast.Subscript) and not parts else parts
+    return any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for p in parts)
 
 
 def _same(event: CallEvent, place: int) -> bool:

@@ -47,6 +47,8 @@ _TEACHING = pattern(
 )
 # what tells of values that come without an error: out of bounds, of too few bits, of NaN, of an index twice
 _OF_VALUES = frozenset({"NNX744", "NNX750", "NNX754", "NNX847", "NNX966", "NNX978", "NNX993"})
+# what a cell shows that does nothing but to print, also of a lambda that has an effect
+_PRINTED = frozenset({"NNX806", "NNX847"})
 _PURE = pattern(r"(im)?pure[ _-]?functions?|side[ _-]?effects?", re.IGNORECASE)
 _DEFINED = pattern(r"(\s*)(?:async )?def (\w+)")
 _COUNTER = pattern(r"class Counter\b")
@@ -71,7 +73,7 @@ def on_purpose(source: Source, finding: Finding) -> bool:
         return False
     if source.cell_starts and (_ABOUT.search(name) or (finding.code.startswith("NNX80") and _PURE.search(name))):
         return True
-    if finding.code == "NNX847" and any(start <= finding.start < end for start, end in source.once(_outputs)):
+    if finding.code in _PRINTED and any(start <= finding.start < end for start, end in source.once(_outputs)):
         return True
     lines = source.lines
     first = source.position(finding.start)[0]
@@ -80,6 +82,8 @@ def on_purpose(source: Source, finding: Finding) -> bool:
     if source.cell_starts:
         place = bisect_right(source.cell_starts, first)
         begin = source.cell_starts[place - 1] if place else 1
+    if finding.code == "NNX840" and source.cell_starts and _tried_alone(source, first, begin):
+        return True
     if finding.code == "NNX804" and any(_COUNTER.match(line) for line in lines[begin - 1 : first]):
         return True  # the counter that shows what a side effect is
     if not finding.code.startswith(_RANDOM) and _TOY.fullmatch(_function(lines[begin - 1 : first])):
@@ -97,6 +101,19 @@ def on_purpose(source: Source, finding: Finding) -> bool:
     comments = [_comment(lines[number - 1]) for number in set(beside) if number <= len(lines)]
     special = next((said for code, said in _SAID_OF.items() if finding.code.startswith(code)), _SAID)
     return any(_SAID.search(one) or special.search(one) or _JUDGED.match(one) for one in comments)
+
+
+def _tried_alone(source: Source, line: int, begin: int) -> bool:
+    """Say whether the cell of a line has nothing but the assignment of a number to a place that a number says, as
+    ``a[0] = 1``: what has to fail there is shown, and the cells behind go on."""
+    end = source.cell_end(bisect_right(source.cell_starts, line))
+    cell = [statement for statement in source.tree.body if begin <= statement.lineno < end]
+    only = cell[0] if len(cell) == 1 else None
+    target = only.targets[0] if isinstance(only, ast.Assign) and len(only.targets) == 1 else None
+    if not isinstance(only, ast.Assign) or not isinstance(target, ast.Subscript):
+        return False
+    places = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return isinstance(target.value, ast.Name) and all(isinstance(one, ast.Constant) for one in (*places, only.value))
 
 
 def _paragraph(source: Source, line: int) -> int:

@@ -17,6 +17,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.flow_volumes import wrong_volumes
 from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, formula_of, in_test, resolved
+from codemods.nnx.lint.policy_sign import turned_policies
 from codemods.nnx.lint.syntax import constant, entry_word, one_of, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -56,6 +57,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 words = f"`{ast.unparse(term)}` is minus the divergence: the loss is least where it is greatest"
                 help = "the divergence is -0.5 * sum(1 + logvar - mean**2 - exp(logvar)), and is added to the error"
             elif kind == _ENTROPY and (_POLICY, sign) in others and (_POLICY, -sign) not in others:
+                if any(function.scope is scope for function, _ in context.shared(turned_policies)):
+                    continue  # the entropy is right, and NNX986 tells of the policy
                 words = f"the loss grows with the entropy, `{ast.unparse(term)}`: the policy is fined for trying"
                 help = "take the entropy off the loss: policy_loss - weight * entropy"
             else:
@@ -156,6 +159,8 @@ def _called(context: Context, node: ast.Call, scope: Scope, depth: int) -> _Part
         if word in {"minimum", "maximum"} and len(node.args) == 2:
             first, second = (_part(context, one, scope, depth + 1) for one in node.args)
             return first if first == second else None
+        if word == "where" and len(node.args) == 3 and constant(node.args[2]) == 0:
+            return _part(context, node.args[1], scope, depth + 1)
         if word in {"square", "abs"}:
             return _Part(_ERROR, 1) if _difference(context, node.args[0], scope) else None
         return _part(context, node.args[0], scope, depth + 1) if word in _REDUCING else None
@@ -189,7 +194,7 @@ def _product(context: Context, node: ast.BinOp, scope: Scope, depth: int) -> _Pa
                 if _NEGATED.search(_word(other)):
                     return _Part(_POLICY, sign)
                 return _Part(_POLICY, -sign) if _LOG.search(_word(other)) or _clipped(other) else None
-            if _same_probability(context, one, other, scope):
+            if same_probability(context, one, other, scope):
                 return _Part(_ENTROPY, -sign)
     parts = [(factor, _part(context, factor, scope, depth + 1)) for factor in factors]
     known = [part for _, part in parts if part is not None]
@@ -218,8 +223,9 @@ def _clipped(node: ast.expr) -> bool:
     )
 
 
-def _same_probability(context: Context, one: ast.expr, other: ast.expr, scope: Scope) -> bool:
+def same_probability(context: Context, one: ast.expr, other: ast.expr, scope: Scope) -> bool:
     """Say whether two factors are a probability and its own logarithm."""
+    one, other = _unmasked(one), _unmasked(other)
     chance, logarithm = _made(context, one, scope), _made(context, other, scope)
     if not isinstance(chance, ast.Call) or not isinstance(logarithm, ast.Call):
         return False
@@ -232,6 +238,12 @@ def _same_probability(context: Context, one: ast.expr, other: ast.expr, scope: S
         return ast.unparse(chance.args[0]) in {ast.unparse(other), ast.unparse(logarithm)}
     inner = logarithm.args[0].left if isinstance(logarithm.args[0], ast.BinOp) else logarithm.args[0]
     return words == ("softmax", "log") and ast.unparse(inner) in {ast.unparse(one), ast.unparse(chance)}
+
+
+def _unmasked(node: ast.expr) -> ast.expr:
+    """Return what ``jnp.where(mask, x, 0)`` keeps; another expression itself."""
+    masked = isinstance(node, ast.Call) and last_word(node.func) == "where" and len(node.args) == 3
+    return node.args[1] if masked and isinstance(node, ast.Call) and constant(node.args[2]) == 0 else node
 
 
 def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr:

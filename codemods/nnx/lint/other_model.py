@@ -11,6 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.begun import begun
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.other_optimizer import other_optimizers
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.stale_pair import stale_pairs
 from codemods.nnx.lint.syntax import argument
@@ -21,6 +22,18 @@ _MADE = frozenset({"flax.nnx.Optimizer"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told = set()
+    for one in _made_for_others(context):
+        told.add((one.path, one.start))
+        yield one
+    for event, node, message, help in other_optimizers(context):
+        one = finding(RULE.code, event.scope, event.node, message, help, related=[(node, "the other optimizer")])
+        if (one.path, one.start) not in told:
+            yield one
+
+
+def _made_for_others(context: Context) -> Iterator[Finding]:
+    """Yield the updates of models with optimizers that were made for others, as far as their makers are in sight."""
     flow = context.flow
     yield from stale_pairs(context, RULE.code)
     for event in context.bodies.named("update"):

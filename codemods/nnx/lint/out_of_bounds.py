@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.beyond_table import beyond_tables, taken_beyond
 from codemods.nnx.lint.clamped_block import clamped_blocks
@@ -43,6 +44,8 @@ def _check(context: Context) -> Iterator[Finding]:
     told: set[ast.AST] = set()
     for scope, node, before in clamped_neighbours(context):
         told.add(node)
+        if _of_padding(context, node, scope):
+            continue
         if before is None:
             yield finding(RULE.code, scope, node, _ONE_PAST, "let the count end before, or wrap round: (index + 1) % n")
             continue
@@ -138,7 +141,7 @@ def _tables(context: Context) -> Iterator[Finding]:
 def _indexed(context: Context, node: ast.Subscript, scope: Scope) -> Iterator[Finding]:
     """Yield an index that is past the end of its array."""
     owner = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
-    if _past(context, node, scope) or past_in_rounds(context, node, scope):
+    if (_past(context, node, scope) or past_in_rounds(context, node, scope)) and not _of_padding(context, node, scope):
         yield finding(
             RULE.code,
             scope,
@@ -162,6 +165,25 @@ def _indexed(context: Context, node: ast.Subscript, scope: Scope) -> Iterator[Fi
                 "use an index within the array",
             )
             return
+
+
+def _of_padding(context: Context, node: ast.Subscript, scope: Scope) -> bool:
+    """Say whether what is read is multiplied by the same place of an array with one more element, which is zero there:
+    ``policy[i + 1] * q[i + 1]`` in a loop that begins with ``q = jnp.zeros((n + 1, m))``."""
+    product = around(context, scope).get(node)
+    if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult) or scope.parent is None:
+        return False
+    other = product.right if product.left is node else product.left
+    if not isinstance(other, ast.Subscript) or ast.dump(other.slice) != ast.dump(node.slice):
+        return False
+    name = last_word(other.value) if isinstance(other.value, ast.Name) else ""
+    for made in context.bodies.nodes(scope.parent) if name else ():
+        if isinstance(made, ast.Assign) and [last_word(one) for one in made.targets] == [name]:
+            if isinstance(made.value, ast.Call) and last_word(made.value.func) == "zeros" and made.value.args:
+                size = first_element(made.value.args[0])
+                if isinstance(size, ast.BinOp) and isinstance(size.op, ast.Add):
+                    return 1 in (constant(size.left), constant(size.right))
+    return False
 
 
 def _told(context: Context, node: ast.Subscript, scope: Scope) -> bool:

@@ -15,6 +15,7 @@ from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.named_layers import asked_types, got_by_name
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.read_as_variable import read_as_variable
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Unknown, Value, of_display
 
 _ARRAYS = (Kind.ARRAY, Kind.NUMPY)
@@ -182,7 +183,7 @@ def _variable(context: Context, event: AttrEvent) -> bool:
         own = function is not None and function.name == "__init__" and isinstance(event.base, Param)
         return not own and _holds(context, cls, name)
     types = asked_types(context, event.node.value, event.statement, event.scope) if name in _LIBRARY else set()
-    if types and types <= _LAYERS:
+    if (types and types <= _LAYERS) or read_as_variable(context, event):
         return True
     return _held(context, base, name)
 

@@ -21,6 +21,7 @@ from codemods.nnx.values import Call, Const, Item, Value
 _ASKING = frozenset({"pmean", "psum", "all_gather", "psum_scatter", "ppermute", "all_to_all", "pmax", "pmin"})
 _BATCH = re.compile("batch|data|dp$", re.IGNORECASE)
 _TAKING = frozenset({"grads", "gradients", "updates", "value"})
+_UPDATE = re.compile(r"^(opt|optimi[sz]er|tx)_?update(_?fn|_?func)?$")  # of a transformation, in a variable
 _STEPPING = frozenset({"update", "apply_gradients", "map", "tree_map", "tree_multimap"})
 
 
@@ -45,12 +46,28 @@ def own_gradients(context: Context) -> Iterator[tuple[Root, ast.Name]]:
 
 
 def _of_one_batch(context: Context, root: Root) -> bool:
-    """Say whether an axis is called so as if devices shared a batch, in a project that never asks other devices."""
+    """Say whether an axis is called so as if devices shared a batch, in a project where no code but that of layers, for
+    the statistics of a batch, asks other devices."""
     name = constant(option(root, "axis_name", 1))
     if not isinstance(name, str) or not _BATCH.search(name):
         return False
-    sources = [module.source for module in context.project.modules]
-    return not any(source.mentions(word.encode()) for source in sources for word in _ASKING)
+    return not any(
+        last_word(node) in _ASKING and node not in context.shared(_in_layers)
+        for module in context.project.modules
+        if any(module.source.mentions(word.encode()) for word in _ASKING)
+        for node in module.source.of_type(ast.Name, ast.Attribute)
+    )
+
+
+def _in_layers(context: Context) -> frozenset[ast.AST]:
+    """Return what stands in classes of layers."""
+    return frozenset(
+        node
+        for module in context.project.modules
+        for cls in module.classes
+        if any(last_word(base) == "Module" for base in cls.node.bases)
+        for node in ast.walk(cls.node)
+    )
 
 
 def _used(context: Context, scope: Scope) -> list[ast.Name]:
@@ -58,7 +75,7 @@ def _used(context: Context, scope: Scope) -> list[ast.Name]:
     given = [
         argument
         for event in context.bodies.calls.get(scope, ())
-        if last_word(event.node.func) in _STEPPING
+        if last_word(event.node.func) in _STEPPING or _UPDATE.search(last_word(event.node.func))
         for argument in (*event.node.args, *(k.value for k in event.node.keywords if k.arg in _TAKING))
     ]
     given += [
@@ -72,8 +89,35 @@ def _used(context: Context, scope: Scope) -> list[ast.Name]:
         one
         for one in given
         if isinstance(one, ast.Name) and one in values and gradient(flow, flow.here(values[one], scope)) is not None
-        if not _beside(context, scope, values[one])
+        if not _beside(context, scope, values[one]) and not _without_batch(context, scope, values[one])
     ]
+
+
+def _without_batch(context: Context, scope: Scope, value: Value) -> bool:
+    """Say whether a gradient is that of a function that gets one argument, the parameters, and takes nothing else from
+    the body around the call: of a penalty, which all devices compute alike."""
+    found = gradient(context.flow, context.flow.here(value, scope))
+    call = found.call.value if found is not None else None
+    made = found.transform.value if found is not None else None
+    if not isinstance(call, Call) or not isinstance(made, Call) or call.starred or made.starred or not made.args:
+        return False
+    if len(call.node.args) != 1 or call.node.keywords:
+        return False
+    assert found is not None
+    callees = context.flow.calls.callables(context.flow.follow(found.transform, made.args[0]))
+    inner = [callee.function.scope.parent for callee in callees if not callee.args and not callee.keywords]
+    if not callees or len(inner) != len(callees):
+        return False
+    return not any(_within(one, scope) for one in inner)
+
+
+def _within(inner: Scope | None, scope: Scope) -> bool:
+    """Say whether a scope is another one, or lies in it."""
+    while inner is not None:
+        if inner is scope or inner.function is scope.function:
+            return True
+        inner = inner.parent
+    return False
 
 
 def _given_back(context: Context, scope: Scope, used: list[ast.Name]) -> bool:

@@ -18,6 +18,8 @@ from codemods.nnx.patterns import pattern
 
 _GRADIENT = pattern(r"^(g|dw|grads?|gradients?|g_t|d_?params?)$")
 _SECOND = pattern(r"^(v|nu|s|sq|second|v_t|sq_avg|square_avg|exp_avg_sq|cache|rms)\w{0,4}$")
+# words that begin as second moments do
+_OTHER = pattern(r"^(val(ue|s)?|vec|vel|velo|var|vars|vs|score|seq|size|scale|state|step|shift|sum|src|sign|sub|sol)$")
 _WEIGHTS = pattern(r"^(p|w|b|x|theta|params?|weights?|param_\w+)$")
 _ROOT = pattern(rb"sqrt\(", needs=(b"sqrt(",))
 _WORD = pattern(rb"\bg\b|grad", needs=(b"g",))
@@ -30,12 +32,15 @@ _WRONG = (
         "v / (1 - beta2**t)",
         (b"**", b"2"),
         named={"V": _SECOND, "B": pattern(r"(^|[._])b(eta)?_?1$")},
+        unlike={"V": _OTHER},
     ),
 )
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    yield from wrong_forms(context, RULE.code, _WRONG)
+    for told in wrong_forms(context, RULE.code, _WRONG):
+        if not _of_first_moment(context, told):
+            yield told
     modules = {module for module in context.asked.modules if module.source.matches(_WORD)}
     if not modules:
         return
@@ -61,6 +66,29 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, step in each(context, ast.BinOp):
         if scope in averages and isinstance(step.op, ast.Add):
             yield from _steps(scope, step, averages[scope])
+
+
+def _of_first_moment(context: Context, told: Finding) -> bool:
+    """Say whether a form stands in a function that is mapped over a tree which is not called as second moments are:
+    ``jax.tree.map(lambda v: v / (1 - b1**t), m)``."""
+    source = next(module.source for module in context.asked.modules if module.source.path == told.path)
+    for call in source.of_type(ast.Call):
+        if last_word(call.func) not in {"map", "tree_map"} or len(call.args) < 2:
+            continue
+        mapped, trees = call.args[0], call.args[1:]
+        start, end = source.span(mapped)
+        if isinstance(mapped, ast.Lambda) and start <= told.start < end:
+            given = zip(mapped.args.args, trees, strict=False)
+            called = [_called(tree) for one, tree in given if _SECOND.search(one.arg)]
+            return bool(called) and not any(word == "" or _SECOND.search(word) for word in called)
+    return False
+
+
+def _called(tree: ast.expr) -> str:
+    """Return what a tree is called, also in a dict: ``v`` of ``state.v`` and of ``state["v"]``."""
+    if isinstance(tree, ast.Subscript) and isinstance(tree.slice, ast.Constant) and isinstance(tree.slice.value, str):
+        return tree.slice.value
+    return last_word(tree)
 
 
 def _average(name: str, value: ast.expr) -> float | None:

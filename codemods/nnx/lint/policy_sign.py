@@ -19,7 +19,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
 _LOSS = pattern(r"(^|_)(policy|actor|actor_critic|pg|reinforce|vpg|a2c|a3c|ppo)_(\w+_)?loss")
-_ANY_LOSS = pattern(r"loss(_fn|_fun|_func|_function)?|\w+_loss_fn")
+_ANY_LOSS = pattern(r"_?loss(_fn|_fun|_func|_function)?|\w+_loss_fn")
 _ASCENT = pattern(rb"ascen[dt]|maximi[sz]|lambda \w+: ?-\w|negative\(|scale\((lr|learning|\d)", re.I)
 _TURNED = pattern(r"neg|minus|objective|surrogate")
 _ADVANTAGE = pattern(r"(\w+_)?(advantages?|advs?|returns?|rewards?_to_go)")
@@ -35,7 +35,21 @@ _DEPTH = 5
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for module in context.asked.modules:
+    for function, product in context.shared(turned_policies):
+        if function.scope.module in context.asked:
+            yield finding(
+                RULE.code,
+                function.scope,
+                product,
+                f"a step that makes {shown(function)} smaller makes actions with a high advantage less likely",
+                "return its negative: -(log_prob * advantage).mean()",
+            )
+
+
+def turned_policies(context: Context) -> list[tuple[FunctionFacts, ast.expr]]:
+    """Return the losses of policies without the minus, each with the mean or sum that should have it."""
+    found: list[tuple[FunctionFacts, ast.expr]] = []
+    for module in context.project.modules:
         for function in module.functions:
             name = function.name.lower()
             if not _is_loss(context, function) or _TURNED.search(name) or in_test(function.scope):
@@ -48,13 +62,8 @@ def _check(context: Context) -> Iterator[Finding]:
             product = next((one for part in parts if (one := _reduced(context, function.scope, part))), None)
             # advantages may be those of a cost, of which less is better
             if product is not None and not module.source.matches(_COSTS) and not turned_by_callers(context, function):
-                yield finding(
-                    RULE.code,
-                    function.scope,
-                    product,
-                    f"a step that makes {shown(function)} smaller makes actions with a high advantage less likely",
-                    "return its negative: -(log_prob * advantage).mean()",
-                )
+                found.append((function, product))
+    return found
 
 
 def _is_loss(context: Context, function: FunctionFacts) -> bool:
@@ -84,6 +93,8 @@ def _reduced(context: Context, scope: Scope, node: ast.expr | None, depth: int =
         return None
     if isinstance(node, ast.Name):
         return _reduced(context, scope, made_by(context, node, scope), depth + 1)
+    if _surrogate(context, scope, node):
+        return node  # of one step, which is mapped
     if not isinstance(node, ast.Call) or last_word(node.func) not in _REDUCING:
         return None
     given = array_of(node)

@@ -98,7 +98,7 @@ def meant(home: str, name: str) -> str:
         if other != "numpy" and other.partition(".")[0] == home.partition(".")[0] and name in names(other)
     ]
     if elsewhere and not (similar and similar[0].lower() == name.lower()):
-        return f"{min(elsewhere, key=lambda one: (one.count('.'), len(one)))}.{name}"
+        return f"{min(elsewhere, key=lambda one: (one.count('.'), not one.startswith('jax.numpy'), len(one)))}.{name}"
     if similar:
         return f"{home}.{similar[0]}"
     return "numpy" if home == "jax.numpy" and name in names("numpy") else ""
@@ -161,10 +161,15 @@ def strange(home: str, name: str, call: ast.Call) -> str:
     return next((one.arg for one in call.keywords if one.arg and one.arg not in known.named), "")
 
 
+_OTHERWISE = {"axis": "reduction_axes", "axes": "reduction_axes"}  # of layers that normalize, beside axis_name
+
+
 def alike(home: str, name: str, keyword: str) -> str:
     """Return the argument of a function that another word is a slip of; empty if none is."""
     known = taken(home, name)
     if known is None:
         return ""
+    if _OTHERWISE.get(keyword, "") in known.named:
+        return _OTHERWISE[keyword]
     begun = [one for one in known.named if one.startswith(keyword) or keyword.startswith(one)]
     return next(iter(_like(keyword, known.named) or begun), "")

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import batched
+from codemods.nnx.lint.counted_once import counted_once
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.many_to_one import has_axes, in_order, is_number, may_repeat
 from codemods.nnx.lint.names import last
@@ -34,6 +35,15 @@ def _check(context: Context) -> Iterator[Finding]:
             "an index that comes more than once is set more than once, each time from the old item: all but one update "
             "are lost",
             f"use .at[...].{method}(...), which takes every one of them",
+        )
+    for scope, node, advice in counted_once(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "an index that comes more than once is set more than once, each time from the old item: all but one "
+            "addition are lost",
+            f"use {advice}, which takes every one of them",
         )
 
 
@@ -283,11 +293,12 @@ def _axes(context: Context, node: ast.expr, scope: Scope) -> bool:
 RULE = lint_rule(
     "NNX744",
     "lost-item-updates",
-    "x.at[indices].set(x[indices] + value) with indices that come more than once",
+    "x.at[indices].set(x[indices] + value), or x[indices] += value of NumPy, with indices that come more than once",
     why="""\
 `x.at[i].set(x[i] + v)` reads all items first and then sets them: of several updates of the same item only one is left.
 Cells of many particles, bins of many values and drawn indices come more than once. `x.at[i].add(v)` adds all of them.
-Where every index is another, as with `jnp.arange` or a permutation, both are the same.
+Where every index is another, as with `jnp.arange` or a permutation, both are the same. `counts[labels] += 1` of a NumPy
+array does the same and counts each label once: `np.add.at(counts, labels, 1)` and `np.bincount` count all of them.
 """,
     source="JAX documentation of jax.numpy.ndarray.at; measured: one of the updates is left, without an error",
     check=_check,

@@ -9,10 +9,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import UNKNOWN, Arrays, made_by_jax
+from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BODIES, last
+from codemods.nnx.lint.owners import left_to_heirs
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Call, Const, Function, Mapping, Param, Ref, Value
+from codemods.nnx.values import Attr, Call, Const, Function, Mapping, Param, Ref, Value
 
 _FIRST = frozenset(
     f"{home}.{word}"
@@ -25,6 +27,7 @@ _MADE = frozenset(
     f"jax.{word}"
     for word in ("grad", "value_and_grad", "jit", "vmap", "pmap", "jacfwd", "jacrev", "hessian", "checkpoint", "remat")
 )
+_REDUCTIONS = frozenset({"mean", "sum", "max", "min", "std", "var", "prod", "astype", "reshape"})
 _BRANCHED = frozenset({"jax.lax.cond", "flax.nnx.cond", "jax.lax.switch", "flax.nnx.switch"})
 
 
@@ -113,7 +116,11 @@ def _result(context: Context, event: CallEvent, value: Call) -> bool:
     if context.flow.calls.callee_name(context.flow.here(value, event.scope)) or len(callees) != 1:
         return False
     function = callees[0].function
-    if callees[0].gradient or function.generator or not function.returns or function.decorators:
+    if callees[0].gradient or function.generator or function.decorators:
+        return False
+    if gives_nothing(function):
+        return not left_to_heirs(function)
+    if not function.returns:
         return False
     return all(_computed(context, one, function) for one in function.returns)
 
@@ -121,6 +128,8 @@ def _result(context: Context, event: CallEvent, value: Call) -> bool:
 def _computed(context: Context, value: Value, function: FunctionFacts) -> bool:
     node = getattr(value, "node", None)
     operation = isinstance(node, ast.BinOp | ast.Compare | ast.Tuple | ast.List | ast.Dict)  # never called
+    if isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name in _REDUCTIONS:
+        return True
     return operation or made_by_jax(context, value, function.scope)
 
 

@@ -12,9 +12,11 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import option, skipped
+from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
+from codemods.nnx.lint.none_outputs import none_outputs
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import shown
@@ -22,10 +24,12 @@ from codemods.nnx.lint.syntax import argument, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Choice, Const, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Item, Param, Sequence, Unknown, Value
 
 _ARRAYS = ("jax.numpy.", "jax.nn.", "jax.random.", "flax.nnx.relu", "flax.nnx.gelu", "flax.nnx.softmax")
 _CARRY = pattern(r"^_|carry|carries|final|last|state|init|new|end|next|result|^h\d?$|^c$", re.I)
+_LAST = pattern(r"^(final|last|carry|end)(_|$)|_(final|last|end)$")
+_OUTPUTS = pattern(r"^(paths?|out(put)?s|ys|losses|traces?|samples|hist(ory)?|traj\w*|logs?|pred(iction)?s|rewards)$")
 # layers that give one array
 _LAYERS = frozenset(
     f"flax.nnx.{name}"
@@ -46,6 +50,14 @@ def _check(context: Context) -> Iterator[Finding]:
         yield from _turned(context, body.function, body.free[0] if body.free else "")
         yield from _turned_names(context, body.function, body.free[0] if body.free else "")
     yield from _swapped(context)
+    for event, outputs in none_outputs(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"the outputs `{outputs.id}` of this scan are None, and its last carry is dropped",
+            f"the carry comes first: {outputs.id}, _ = ...",
+        )
     for root in context.traced.roots:
         if root.transform == "flax.nnx.scan" and not root.partial and _pair(root.options and option(root, "out_axes")):
             yield from _judged(context, root.function, [])
@@ -157,9 +169,11 @@ def _swapped(context: Context) -> Iterator[Finding]:
         first, second = target.elts
         if context.flow.calls.name(event) != "jax.lax.scan" or not isinstance(first, ast.Name):
             continue
-        names = isinstance(init, ast.Name) or (isinstance(init, ast.Tuple) and len(init.elts) > 1)
+        names = isinstance(init, ast.Name | ast.Attribute) or (isinstance(init, ast.Tuple) and len(init.elts) > 1)
         same = init is not None and names and ast.unparse(second) == ast.unparse(init)
-        if (same and not _CARRY.search(first.id)) or _parted(context, event, second):
+        other = first.id.endswith("states") or not _CARRY.search(first.id)
+        taken = isinstance(init, ast.Tuple) and len(init.elts) > 1 and _reckoned_with(context, event)
+        if (same and other) or _called_so(first, second) or _parted(context, event, second) or taken:
             yield finding(
                 RULE.code,
                 event.scope,
@@ -167,6 +181,30 @@ def _swapped(context: Context) -> Iterator[Finding]:
                 "a scan gives the last carry first and the outputs second",
                 "unpack it as `carry, outputs = ...`",
             )
+
+
+def _reckoned_with(context: Context, event: CallEvent) -> bool:
+    """Say whether the last carry, a tuple, is reckoned with as if it were an array: the outputs were meant."""
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div)
+        and any(_last_carry(event, side) for side in (node.left, node.right))
+        and not any(isinstance(side, ast.Tuple | ast.Constant) for side in (node.left, node.right))
+        for node in context.bodies.nodes(event.scope)
+    )
+
+
+def _last_carry(event: CallEvent, node: ast.expr) -> bool:
+    """Say whether an expression is the first of what a scan gives, or a slice of it."""
+    value = event.scope.module.values.get(node)
+    if isinstance(value, Item) and isinstance(value.index, Unknown) and isinstance(value.index.node, ast.Slice):
+        value = value.base
+    return isinstance(value, Item) and value.base is event.value and value.index == Const(0)
+
+
+def _called_so(first: ast.Name, second: ast.expr) -> bool:
+    """Say whether the results have the names of each other: ``path, last = ...``."""
+    return _OUTPUTS.search(first.id) is not None and _LAST.search(last_word(second)) is not None
 
 
 def _parted(context: Context, event: CallEvent, second: ast.expr) -> bool:
@@ -177,18 +215,59 @@ def _parted(context: Context, event: CallEvent, second: ast.expr) -> bool:
         return False
     begun = context.flow.resolve(context.flow.here(init, event.scope)).value
     callees = context.flow.calls.callables(context.flow.here(given, event.scope))
-    if not isinstance(begun, Sequence) or len(begun.items) != len(second.elts) or len(callees) != 1:
+    if not isinstance(begun, Sequence) or not _as_many(second, len(begun.items)) or len(callees) != 1:
         return False
-    returns = callees[0].function.returns
-    scope = callees[0].function.scope
-    return bool(returns) and all(
+    function = callees[0].function
+    parts = {last_word(one) for one in second.elts} & (_unpacked(function) | _written(init))
+    return bool(function.returns) and all(
         isinstance(one, Sequence)
         and len(one.items) == 2
         and isinstance(one.items[0], Sequence)
-        and isinstance(one.items[1], Call)
-        and context.flow.calls.callee_name(context.flow.here(one.items[1], scope)).startswith(_ARRAYS)
-        and last_word(one.items[1].node.func) not in _SEVERAL
-        for one in returns
+        and (_one_array(context, one.items[1], function) or (bool(parts) and one.items[1] in one.items[0].items))
+        for one in function.returns
+    )
+
+
+def _as_many(target: ast.Tuple, number: int) -> bool:
+    """Say whether a target takes so many values apart."""
+    if any(isinstance(one, ast.Starred) for one in target.elts):
+        return len(target.elts) - 1 <= number
+    return len(target.elts) == number
+
+
+def _written(init: Value) -> set[str]:
+    """Return the variables in a first carry that is written out."""
+    node = init.node if isinstance(init, Sequence) else None
+    return {one.id for one in node.elts if isinstance(one, ast.Name)} if isinstance(node, ast.Tuple) else set()
+
+
+def _unpacked(function: FunctionFacts) -> set[str]:
+    """Return the variables into which a body takes its parameters apart."""
+    return {
+        last_word(one)
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in function.params
+        for target in node.targets
+        if isinstance(target, ast.Tuple)
+        for one in target.elts
+    }
+
+
+def _one_array(context: Context, value: Value, function: FunctionFacts) -> bool:
+    """Say whether an output is certainly one array."""
+    if isinstance(value, Call):
+        name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
+        if name.startswith(_ARRAYS):
+            return last_word(value.node.func) not in _SEVERAL
+    if made_by_jax(context, value, function.scope):
+        return True
+    if not isinstance(value, Item) or value.index != Const(0) or not isinstance(value.base, Call):
+        return False  # else the loss beside its gradient
+    made = context.flow.here(value.base.callee, function.scope)
+    return (
+        isinstance(made.value, Call)
+        and last_word(made.value.node.func) == "value_and_grad"
+        and not any(name == "has_aux" for name, _ in made.value.keywords)
     )
 
 

@@ -15,7 +15,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.own_shadow import own_shadows
-from codemods.nnx.lint.places import callers_of, each, foreign, in_test, kinds_of, passed, position, scopes
+from codemods.nnx.lint.places import callers_of, each, foreign, in_test, kinds_of, passed, position, scopes, target_of
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside, taken_apart
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -282,6 +282,8 @@ def _shallow(context: Context) -> Iterator[Finding]:
     """Yield the copies that share their Variables with the model, under names that promise more."""
     for event, name in foreign(context, "copy", "view", "merge"):
         statement = event.statement
+        if name in _HALVES and event.scope.function is not None and event.scope.function.returns == [event.value]:
+            yield from _half_returned(context, event, name)
         if name not in _HALVES or not isinstance(statement, ast.Assign) or statement.value is not event.node:
             continue
         target, model = statement.targets[0], _halved(context, event, name)
@@ -300,8 +302,43 @@ def _shallow(context: Context) -> Iterator[Finding]:
             )
 
 
-def _halved(context: Context, event: CallEvent, name: str) -> ast.expr | None:
-    """Return the model that a call gives back in another shell."""
+def _half_returned(context: Context, event: CallEvent, name: str) -> Iterator[Finding]:
+    """Yield the shells that a function makes of its argument, and that a caller keeps under a name that promises a
+    copy."""
+    function = event.scope.function
+    if context.options.origin == "0.10" or function is None or function in context.traced or in_test(event.scope):
+        return
+    model = _halved(context, event, name, handed=True)
+    param = event.scope.module.values.get(model) if model is not None else None
+    if not isinstance(param, Param) or param.function is not function or param is function.self_param:
+        return
+    for caller in callers_of(context, function)[:20]:
+        target, given = target_of(caller), argument(caller.node, position(param), param.name)
+        if not isinstance(target, ast.Name | ast.Attribute) or not isinstance(given, ast.Name | ast.Attribute):
+            continue
+        if caller.value.starred or in_test(caller.scope) or caller.scope.function in context.traced:
+            continue
+        if _promises(last_word(target)) and not _promises(last_word(given)) and _model(context, given, caller.scope):
+            text = caller.scope.module.source.text
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{text(target)}` is half a copy: {_HALVES[name]}, so that it changes with `{text(given)}`",
+                "copy the model: nnx.clone(...)",
+            )
+            return
+
+
+def _halved(context: Context, event: CallEvent, name: str, handed: bool = False) -> ast.expr | None:
+    """Return the model that a call gives back in another shell.
+
+    Args:
+        context: the analysis.
+        event: the call.
+        name: what it calls.
+        handed: whether the model is an argument, which the caller goes on using.
+    """
     first = event.node.args[0] if event.node.args else None
     if name != "flax.nnx.merge":
         return first if isinstance(first, ast.Name | ast.Attribute) else None
@@ -314,7 +351,9 @@ def _halved(context: Context, event: CallEvent, name: str) -> ast.expr | None:
     if not whole or not isinstance(model, ast.Name | ast.Attribute):
         return None
     parted = not isinstance(first, ast.Starred)  # which may only show how it is done
-    return None if parted and isinstance(model, ast.Name) and not _read_behind(context, model.id, event) else model
+    if parted and not handed and isinstance(model, ast.Name) and not _read_behind(context, model.id, event):
+        return None
+    return model
 
 
 def _read_behind(context: Context, name: str, event: CallEvent) -> bool:

@@ -46,7 +46,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     RULE.code,
                     scope,
                     compared,
-                    "`argmax` without an axis is one number for the whole batch, compared with all labels",
+                    "`argmax` without an axis is one number for the whole batch, compared "
+                    + _with_what(context, compared, scope),
                     "give it the axis of the classes: axis=-1",
                 )
     for module in context.project.modules if columns else ():
@@ -391,6 +392,12 @@ def _found(scope: Scope, node: ast.AST) -> Finding:
     )
 
 
+def _with_what(context: Context, compared: ast.Compare, scope: Scope) -> str:
+    """Return what a comparison with an argmax over everything is made with."""
+    both = all(_whole_argmax(written(context, side, scope)) for side in (compared.left, compared.comparators[0]))
+    return "once" if both else "with all labels"
+
+
 def _compared(context: Context, node: ast.Call, scope: Scope) -> ast.Compare | None:
     """Return the comparison with an argmax over everything that is averaged."""
     inner = _equality(node)
@@ -402,6 +409,8 @@ def _compared(context: Context, node: ast.Call, scope: Scope) -> ast.Compare | N
     whole = [_whole_argmax(side) for side in made]
     other = sides[0] if whole[1] else sides[1]
     labels = isinstance(other, ast.Name | ast.Attribute | ast.Subscript) or _argmax_of_rows(made[0 if whole[1] else 1])
+    if all(whole):  # a mean of one comparison: of a batch, each may have been meant to be compared
+        return inner if named else None
     return inner if sum(whole) == 1 and labels else None
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from itertools import islice, zip_longest
 
 from codemods.nnx.context import Context
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.arrays import batched, gathered
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
 
@@ -76,7 +76,7 @@ def size_of(context: Context, bound: Bound) -> int | None:
 
 def followed(context: Context, value: Value) -> bool:
     """Say whether no function that maps over its arguments gets a value, which then is a part of what it is given."""
-    while isinstance(value, Attr | Item):
+    while isinstance(value, Attr | Item | Indexed):
         value = value.base
     return not isinstance(value, Param) or value.function not in context.shared(batched)
 
@@ -92,6 +92,8 @@ def _made(context: Context, source: Bound, depth: int) -> Sizes | None:
         return inner[:-2] + inner[-2:][::-1] if inner is not None and (value.name == "mT" or len(inner) == 2) else None
     if isinstance(value, Item) and followed(context, value):
         return _picked(sizes_of(context, context.flow.with_value(source, value.base), depth), value.index)
+    if isinstance(value, Indexed):
+        return _picked(_inner(context, source, value.base, depth), value.index.value)
     return _made_by(context, source, value, depth) if isinstance(value, Call) else None
 
 
@@ -119,8 +121,10 @@ def _made_by(context: Context, source: Bound, value: Call, depth: int) -> Sizes 
         return _inner(context, source, value.args[0], depth)
     if name in {"jax.numpy.array", "jax.numpy.asarray"} and value.args and isinstance(value.args[0], Sequence):
         return _written(constant(value.node.args[0]))
-    if name == "jax.numpy.stack" and len(value.args) == 1 and not value.keywords:
-        return _stacked(context, source, value.args[0], depth)
+    if name == "jax.numpy.stack" and value.args and len(value.args) + len(value.keywords) < 3:
+        return _moved(_stacked(context, source, value.args[0], depth), 0, argument(value.node, 1, "axis"))
+    if name == "jax.numpy.moveaxis" and len(value.args) == 3:
+        return _moved(_inner(context, source, value.args[0], depth), constant(value.node.args[1]), value.node.args[2])
     if name == "jax.numpy.einsum" and len(value.args) > 1:
         return _summed(context, source, value, depth)
     if name in {"jax.numpy.swapaxes", "jax.numpy.matrix_transpose"} and value.args:
@@ -158,6 +162,18 @@ def _swapped(inner: Sizes | None, axes: list[ast.expr], name: str) -> Sizes | No
     return tuple(found)
 
 
+def _moved(inner: Sizes | None, place: object, target: ast.expr | None) -> Sizes | None:
+    """Return the sizes of an array of which an axis is moved to another place; to the first one if none is said."""
+    to = constant(target) if target is not None else 0
+    if inner is None or type(place) is not int or type(to) is not int:
+        return None
+    if not (-len(inner) <= place < len(inner) and -len(inner) <= to < len(inner)):
+        return None
+    found = list(inner)
+    found.insert(to % len(inner), found.pop(place % len(inner)))
+    return tuple(found)
+
+
 def _written(numbers: object) -> Sizes | None:
     """Return the sizes of a list of numbers, or of lists of them."""
     if isinstance(numbers, int | float):
@@ -189,8 +205,8 @@ def _summed(context: Context, source: Bound, value: Call, depth: int) -> Sizes |
     if "." in given or len(given.split(",")) != len(value.args) - 1:
         return None
     known: dict[str, Size | None] = {}
-    for letters, argument in zip(given.split(","), value.args[1:], strict=True):
-        inner = _inner(context, source, argument, depth)
+    for letters, part in zip(given.split(","), value.args[1:], strict=True):
+        inner = _inner(context, source, part, depth)
         if inner is not None and len(inner) == len(letters):
             known.update({k: v for k, v in zip(letters, inner, strict=True) if v is not None})
     return tuple(known.get(letter) for letter in result)

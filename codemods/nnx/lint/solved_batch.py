@@ -75,7 +75,7 @@ def _differ(matrix: Sizes, side: Sizes) -> bool:
     if rows == wanted:  # as many systems as unknowns, by chance: their names tell them apart
         few = len(matrix) == 3 and len(side) == 2
         labels = [one.label if isinstance(one, Called) else "" for one in (rows, matrix[-3], wanted)] if few else []
-        return bool(labels) and "" not in labels and labels[0] == labels[1] != labels[2]
+        return bool(labels) and labels[0] != "" and labels[0] == labels[1] != labels[2]
     if isinstance(rows, int) and isinstance(wanted, int):
         return True
     return len(side) == len(matrix) - 1 and _known(matrix[-3]) and rows == matrix[-3]

@@ -18,6 +18,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.for_want import for_want
 from codemods.nnx.lint.given_in_vain import given_in_vain
 from codemods.nnx.lint.held import held
+from codemods.nnx.lint.kept_fields import kept_fields
 from codemods.nnx.lint.left_as_is import left_as_is
 from codemods.nnx.lint.looked_into import looked_into
 from codemods.nnx.lint.made_alike import made_alike, of_literals, record_of_literals
@@ -110,7 +111,7 @@ def _steady(context: Context, function: FunctionFacts) -> set[ast.expr]:
     """Return what a body reads only for something in it that stays as it is: ``state`` of ``state.actor.apply_fn``."""
     found: set[ast.expr] = set()
     for node in context.bodies.nodes(function.scope):
-        if isinstance(node, ast.Attribute) and node.attr in _STEADY:
+        if isinstance(node, ast.Attribute) and (node.attr in _STEADY or node.attr in context.shared(kept_fields)):
             inner = node.value
             found.add(inner)
             while isinstance(inner, ast.Attribute):
@@ -176,7 +177,7 @@ def _called_between(context: Context, function: FunctionFacts, free: Free) -> Pl
         and not left_as_is(context, function, free.name, *change)
         and not used_before(context, function, change)
     ]
-    return changed_between(context, compiling_roots(context, function), changes) if changes else None
+    return changed_between(context, compiling_roots(context, function), changes, reading=function) if changes else None
 
 
 def _before(context: Context, function: FunctionFacts, free: Free, change: Place) -> bool:

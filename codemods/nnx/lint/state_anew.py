@@ -38,6 +38,17 @@ def _check(context: Context) -> Iterator[Finding]:
             f"the state of the optimizer is made anew {when}: its moments and its count begin again",
             f"make it once before {loop}, and hand it on",
         )
+    for event, step in _handed_to_steps(context):
+        if event.node not in told:
+            told.add(event.node)
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the state of the optimizer is made anew in every round: its moments and its count never grow",
+                "make it once before the loop, and keep what the step gives",
+                related=[(step.node, "used for this step only")],
+            )
     for event in context.bodies.named("update"):
         callee = event.value.callee
         if event.scope.module not in context.asked or not isinstance(callee, Attr) or len(event.value.args) < 2:
@@ -124,6 +135,37 @@ def _kept_by(event: CallEvent, params: Attr) -> bool:
     if owner is None or function is None or params.base is not function.self_param:
         return False
     return any(method is function for method, _ in owner.stores.get(params.name, ()))
+
+
+def _handed_to_steps(context: Context) -> Iterator[tuple[CallEvent, CallEvent]]:
+    """Yield the states that a loop makes for one call of a step in every round, whose parameters go on, with the call.
+
+    The step is ``params, state, ... = step(params, state, ...)``, in the same round of the loop.
+    """
+    for event in context.bodies.named("init"):
+        callee, statement = event.value.callee, event.statement
+        if event.scope.module not in context.asked or not isinstance(callee, Attr) or len(event.node.args) != 1:
+            continue
+        if not event.loops or in_test(event.scope) or not isinstance(statement, ast.Assign):
+            continue
+        state, params = statement.targets[0], event.node.args[0]
+        given = event.value.args[0]
+        if not isinstance(state, ast.Name) or not isinstance(params, ast.Name) or not isinstance(given, Loop):
+            continue
+        if given.node is not event.loops[-1] or given.again is None or over_epochs(event.loops[-1]):
+            continue
+        if kinds_of(context, callee.base, event.scope) != {Kind.TRANSFORM} or not _remembers(
+            context, event, callee.base
+        ):
+            continue
+        for step in context.bodies.calls.get(event.scope, ()):
+            names = {one.id for one in step.node.args if isinstance(one, ast.Name)}
+            target = step.statement.targets[0] if isinstance(step.statement, ast.Assign) else None
+            renewed = {one.id for one in elements(target) if isinstance(one, ast.Name)}
+            if step.loops == event.loops and {state.id, params.id} <= names and {state.id, params.id} <= renewed:
+                if comes_from(given.again, step.value):
+                    yield event, step
+                    break
 
 
 def _several(context: Context, event: CallEvent) -> bool:

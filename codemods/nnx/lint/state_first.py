@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.exchanged_averages import exchanged_averages
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.polyak import misplaced_averages
@@ -25,7 +26,7 @@ _UPDATES = pattern(r"update|delta|step", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for average, message, help in misplaced_averages(context):
+    for average, message, help in (*misplaced_averages(context), *exchanged_averages(context)):
         yield finding(RULE.code, average.scope, average.node, message, help)
     for event, name in foreign(context, "apply_updates"):
         given = event.value.argument(1, "updates") if name == "optax.apply_updates" else None
@@ -122,9 +123,25 @@ def _begun(context: Context, event: CallEvent, place: int) -> bool:
 def _updates(context: Context, event: CallEvent) -> bool:
     """Say whether a call is ``update(gradients, state)`` of a transformation of optax."""
     callee = event.value.callee
-    if not isinstance(callee, Attr) or callee.name != "update" or len(event.value.args) < 2:
+    if len(event.value.args) < 2 or len(event.node.args) < 2:
+        return False
+    if isinstance(event.node.func, ast.Name) and _IN_VARIABLE.search(event.node.func.id):
+        return _applied(context, event)
+    if not isinstance(callee, Attr) or callee.name != "update":
         return False
     return Kind.TRANSFORM in kinds_of(context, callee.base, event.scope) and not _own_order(context, event)
+
+
+_IN_VARIABLE = pattern(r"^(opt|optimi[sz]er|tx)_?update(_?fn|_?func)?$")  # the function of a transformation
+
+
+def _applied(context: Context, event: CallEvent) -> bool:
+    """Say whether optax adds one of the two results to parameters."""
+    for other, name in foreign(context, "apply_updates"):
+        given = other.value.argument(1, "updates") if name == "optax.apply_updates" else None
+        if other.scope is event.scope and isinstance(given, Item) and given.base is event.value:
+            return True
+    return False
 
 
 def _own_order(context: Context, event: CallEvent) -> bool:
@@ -161,6 +178,8 @@ RULE = lint_rule(
     why="""\
 `tx.update(grads, opt_state)` gives the updates first and the state second. Swapped, the state is applied to the
 parameters, which raises an error about tree structures. The updates are no parameters: `apply_updates` adds them.
+Where an average follows a network, as a target network does, the order tells which of both moves: exchanged, the one
+that learns is pulled back to its own average in every step, and the average stays as it is.
 """,
     source="optax documentation; measured on optax 0.2: ValueError about tree structures",
     severity="error",

@@ -45,6 +45,8 @@ def static_parameters(
         for event in context.flow.sites.callers(function):
             if event.value.starred or event.node is root.node or event.scope.module not in context.asked:
                 continue
+            if _defined_again(event, function):
+                continue
             callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
             if isinstance(callee.value, Ref):
                 continue  # a function of a library that is given the compiled one, as fori_loop its body
@@ -67,6 +69,21 @@ def static_parameters(
                 for keyword in event.node.keywords:
                     if keyword.arg == name:
                         yield event, keyword.value, name, function
+
+
+def _defined_again(event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether another function of its name stands between a function and the one that calls it: as in notebooks,
+    that other one is called."""
+    home, inner = function.scope.parent, event.scope
+    while inner.parent is not None and inner.parent is not home:
+        inner = inner.parent
+    if inner.parent is None or inner.function is None or inner.module is not function.scope.module:
+        return False
+    first, last = function.node.lineno, inner.function.node.lineno
+    return any(
+        other.name == function.name and other.scope.parent is home and first < other.node.lineno < last
+        for other in inner.module.functions
+    )
 
 
 def _holds(context: Context, callee: Bound, root: Root) -> bool:

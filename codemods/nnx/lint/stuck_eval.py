@@ -77,8 +77,23 @@ def _places(context: Context, event: CallEvent, model: Value, depth: int) -> Ite
             if receiver is None:
                 continue
             given = Attr(receiver, model.name)
+        elif caller.loops and caller.scope.module is event.scope.module and _of_module(function, text):
+            yield caller, text
         if given is not None:
             yield from _places(context, caller, given, depth + 1)
+
+
+def _of_module(function: FunctionFacts | None, name: str) -> bool:
+    """Say whether a name in a function is a variable of its module."""
+    home = function.scope.module.scope if function is not None else None
+    if function is None or home is None or not name.isidentifier() or name not in home.bindings:
+        return False
+    while function is not None:
+        own = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        if name in function.params or name in own:
+            return False
+        function = function.scope.parent.function if function.scope.parent is not None else None
+    return True
 
 
 def _text(event: CallEvent, value: Value) -> str:
@@ -92,6 +107,9 @@ def _text(event: CallEvent, value: Value) -> str:
 def _stuck(context: Context, place: CallEvent, loop: ast.AST, model: str) -> bool:
     """Say whether a loop trains the same model and does not set its mode back."""
     calls = [e for e in context.bodies.calls.get(place.scope, ()) if inside(e.node, loop)]
+    stored = (n for n in ast.walk(loop) if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store))
+    if any(ast.unparse(n) == model for n in stored):
+        return False
     trains = False
     for event in calls:
         word = _word(event)
@@ -103,7 +121,9 @@ def _stuck(context: Context, place: CallEvent, loop: ast.AST, model: str) -> boo
         words = {_word(e) for function in reached for e in context.bodies.calls.get(function.scope, ())}
         if words & {"train", "set_attributes", "set_mode", "view"}:
             return False
-        if event is place or not _same(event, model):
+        if event is place or not (
+            _same(event, model) or any(_trained_in(context, one, place, model) for one in reached)
+        ):
             continue
         trains = trains or bool({*words, word, _inner(event)} & {"grad", "value_and_grad"})
     return trains
@@ -117,6 +137,15 @@ def _same(event: CallEvent, model: str) -> bool:
         return True
     func = event.node.func
     return bool(root) and isinstance(func, ast.Attribute) and ast.unparse(func.value) == root
+
+
+def _trained_in(context: Context, function: FunctionFacts, place: CallEvent, model: str) -> bool:
+    """Say whether a function of the same module gives the model, a variable of it, to what it calls."""
+    if function.scope.module is not place.scope.module:
+        return False
+    calls = context.bodies.calls.get(function.scope, ())
+    given = (n for e in calls for n in (*e.node.args, *(k.value for k in e.node.keywords)))
+    return any(isinstance(n, ast.Name) and n.id == model for n in given) and _of_module(function, model)
 
 
 def _inner(event: CallEvent) -> str:

@@ -13,6 +13,7 @@ from codemods.nnx.lint.attention_mode import ATTENTION, reached_in_mode, told
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import each, foreign, in_test
+from codemods.nnx.lint.stuck_embeddings import stuck_embeddings
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
@@ -22,6 +23,15 @@ _SAME = frozenset({"broadcast_to", "expand_dims", "reshape", "tile", "asarray"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for scope, node, table in stuck_embeddings(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "the keys of these tokens go into the cache where it ends, and their positions begin at 0 every time",
+            "add how many are in the cache: jnp.arange(...) + cache_index, or take the positions as an argument",
+            related=[(table, "looked up here")] if table is not node else [],
+        )
     words = (b"init_cache", b"cache", b"past")
     if not any(word in module.source.data for module in context.project.modules for word in words):
         return
@@ -212,7 +222,8 @@ RULE = lint_rule(
     why="""\
 While it decodes, `nnx.MultiHeadAttention` gets one token a call and finds those before it in its cache. Positions that
 are counted from the shape of the tokens are 0 in every such call: all tokens get the embedding of the first position,
-and the logits are not those of the whole sequence. They have to begin where the cache ends.
+and the logits are not those of the whole sequence. They have to begin where the cache ends. The same is so of plain
+functions that write the keys of new tokens to a cache, at a place that they count.
 """,
     source="issues on cached decoding, as pytorch/executorch 20105; measured: logits differ from those of a full call",
     check=_check,

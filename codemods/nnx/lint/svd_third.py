@@ -80,7 +80,12 @@ def _wrong(context: Context, left: Bound, right: Bound) -> str | None:
     if second is not None and second.place == 2 and not second.turned and not second.rows:
         if _is_data(context, left, second):
             return "take its rows and transpose them: x @ vh[:k].T"
-    if first is None or second is None or first.call.value is not second.call.value:
+    if first is None:
+        return None
+    along = _coordinates(context, right, 0) if first.place == 2 and not first.turned and not first.rows else None
+    if along is not None and along.call.value is first.call.value:
+        return "transpose it: vh.T @ ((u.T @ y) / s)"
+    if second is None or first.call.value is not second.call.value:
         return None
     if first.place == 0 and not first.turned and not first.rows and second.place == 2 and second.turned:
         return "leave it as it is: (u * s) @ vh"
@@ -118,6 +123,33 @@ def _leading(context: Context, bound: Bound, depth: int) -> _Part | None:
     if isinstance(node.op, ast.Mult) and (first is None or first.place == 1):  # s * u
         return _leading(context, behind, depth + 1)
     return first
+
+
+def _coordinates(context: Context, bound: Bound, depth: int) -> _Part | None:
+    """Return the U that a vector is turned by, ``u.T @ y``, which may be multiplied or divided by numbers."""
+    found = one_source(context, bound) if depth <= _DEPTH else None
+    node = binary(found, ast.Mult, ast.Div, ast.MatMult) if found is not None else None
+    if found is None:
+        return None
+    if node is None:
+        return _turned_by(context, found)
+    left, right = operand(context, found, node.left), operand(context, found, node.right)
+    if isinstance(node.op, ast.MatMult):
+        first = _part(context, left, 0)
+        if first is not None and first.place == 0 and first.turned:
+            return first
+        return _coordinates(context, right, depth + 1) if _of_numbers(context, left) else None
+    along = _coordinates(context, left, depth + 1)
+    return along or (_coordinates(context, right, depth + 1) if isinstance(node.op, ast.Mult) else None)
+
+
+def _turned_by(context: Context, found: Bound) -> _Part | None:
+    """Return the U of ``jnp.dot(u.T, y)``."""
+    call = found.value
+    if not isinstance(call, Call) or len(call.args) != 2 or context.flow.calls.callee_name(found) not in _PRODUCTS:
+        return None
+    first = _part(context, context.flow.with_value(found, call.args[0]), 0)
+    return first if first is not None and first.place == 0 and first.turned else None
 
 
 def _of_product(context: Context, bound: Bound) -> _Part | None:

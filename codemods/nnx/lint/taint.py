@@ -58,6 +58,7 @@ from codemods.nnx.values import (
     Star,
     Unknown,
     Value,
+    of_display,
 )
 
 _MAKERS = frozenset(
@@ -85,6 +86,7 @@ class Activation:
         closure: the activation of the function around it, if that is traced too.
         root: whether a transform makes it, and not a call in traced code.
         handed: the functions that parameters are, as far as they are known.
+        own: whether the object that a method belongs to is, or is a part of, what a transform traces.
         known: what was found of values so far, by identity; the value is kept alive with it.
         asked: values whose status is being found, with their depth.
     """
@@ -95,6 +97,7 @@ class Activation:
     closure: Activation | None = None
     root: bool = False
     handed: dict[str, FunctionFacts] = field(default_factory=dict)
+    own: bool = False
     known: dict[int, tuple[Value, Status]] = field(default_factory=dict)
     asked: dict[int, int] = field(default_factory=dict)
 
@@ -141,7 +144,30 @@ class Taint:
         if any(status.grade is Grade.ARRAY for status in found):
             return True
         value = scope.module.values.get(node)
-        return isinstance(value, Param) and any(status.traced for status in found) and self._filled(value)
+        if not any(status.traced for status in found):
+            return False
+        if isinstance(node, ast.Compare) and all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
+            return any(self.array(operand, scope) for operand in (node.left, *node.comparators))
+        return self._filled(value) if isinstance(value, Param) else self._held(value, node, scope)
+
+    def _held(self, value: Value | None, node: ast.expr, scope: Scope) -> bool:
+        """Say whether a value is what a traced Variable holds that was made of an array or a number."""
+        if not isinstance(value, Attr | Item) or not (_read_whole(value) or _named_value(value)):
+            return False
+        ways = self.activations(function_of(scope))
+        if not any(self.reached(node, scope, one) and _hangs_on(value.base, one) for one in ways):
+            return False
+        found = self._kinds.sources.originals(self._flow.here(value.base, scope))
+        made = [one for one in found if not isinstance(one.value, Changed)]  # the same one, with another value
+        return bool(made) and all(self._array_variable(one) for one in made)
+
+    def _array_variable(self, made: Bound) -> bool:
+        """Say whether a value is a Variable that was made of an array or a number."""
+        if not isinstance(made.value, Call) or len(made.value.args) != 1 or made.value.starred:
+            return False
+        if self._kinds.of(made) != {Kind.VARIABLE}:
+            return False
+        return self._makes_array(self._flow.with_value(made, made.value.args[0]))
 
     def _filled(self, param: Param) -> bool:
         """Say whether every call of a traced function gives an array or a number for a parameter."""
@@ -307,7 +333,8 @@ class Taint:
                 if not root.certain:
                     continue
                 params = {name: self._rooted(root, param) for name, param in function.params.items()}
-                found.append(self._activation(function, params, tracing.level, closure, root=True))
+                own = function.self_param is not None and params[function.self_param.name].grade is Grade.OBJECT
+                found.append(self._activation(function, params, tracing.level, closure, root=True, own=own))
         for frame in tracing.sites:
             if not graded and frame not in leading:
                 continue
@@ -336,11 +363,12 @@ class Taint:
         closure: Activation | None,
         root: bool = False,
         handed: dict[str, FunctionFacts] | None = None,
+        own: bool = False,
     ) -> Activation:
-        key = (function, tuple(params.items()), level, closure, root, tuple(handed.items()) if handed else ())
+        key = (function, tuple(params.items()), level, closure, root, tuple(handed.items()) if handed else (), own)
         made = self._made.get(key)
         if made is None:
-            made = self._made[key] = Activation(function, params, level, closure, root, handed or {})
+            made = self._made[key] = Activation(function, params, level, closure, root, handed or {}, own)
         return made
 
     def _entered(self, frame: Frame, caller: Activation, level: int) -> Activation:
@@ -370,7 +398,10 @@ class Taint:
         around = function_of(function.scope.parent)
         while closure is not None and closure.function is not around:
             closure = closure.closure
-        return self._activation(function, params, level, closure, handed=handed)
+        own = (
+            function.self_param is not None and isinstance(site := frame.site, Call) and _hangs_on(site.callee, caller)
+        )
+        return self._activation(function, params, level, closure, handed=handed, own=own)
 
     def _own_static(self, function: FunctionFacts) -> set[str]:
         """Return the parameters that decorators of a function declare static: no tracer gets into these."""
@@ -630,7 +661,9 @@ class Taint:
         base = self.status(value.base, activation)
         index = self.status(value.index, activation)
         if base.grade is Grade.OBJECT:
-            return TREE if isinstance(value.index, Const) and value.index.value is Ellipsis else UNKNOWN
+            return TREE if _read_whole(value) else UNKNOWN
+        if base.grade is Grade.UNKNOWN and _read_whole(value) and _hangs_on(value.base, activation):
+            return self._of_variable(value, activation)
         if base.grade is Grade.CONTAINER:
             if index.const is not None:
                 return base.part(index.const[0])
@@ -659,16 +692,19 @@ class Taint:
             return ARRAY if value.name in ARRAY_ATTRIBUTES else UNKNOWN
         if base.grade is Grade.OBJECT:
             return self._field(value, activation)
-        if value.name in {"value", "raw_value"}:
-            param = root_param(value.base)
-            if param is not None and param.function in self._traced and isinstance(value.base, Attr):
-                scope = activation.function.scope
-                return TREE if Kind.VARIABLE in self._kinds.of(self._flow.here(value.base, scope)) else UNKNOWN
+        return self._of_variable(value, activation) if _named_value(value) else UNKNOWN
+
+    def _of_variable(self, value: Attr | Item, activation: Activation) -> Status:
+        """Return what is read of an attribute that may be a Variable, of an object of which nothing else is known."""
+        param = root_param(value.base)
+        if param is not None and param.function in self._traced and isinstance(value.base, Attr):
+            scope = activation.function.scope
+            return TREE if Kind.VARIABLE in self._kinds.of(self._flow.here(value.base, scope)) else UNKNOWN
         return UNKNOWN
 
     def _field(self, value: Attr, activation: Activation) -> Status:
         """Return what an attribute of an object is whose Variables are traced."""
-        if value.name in {"value", "raw_value"}:
+        if _named_value(value):
             return TREE
         if not isinstance(value.base, Param) or value.base is not value.base.function.self_param:
             return UNKNOWN
@@ -911,6 +947,50 @@ def _arithmetic(left: Status, right: Status, repeats: bool = False) -> Status:
     if Grade.CONTAINER in grades and Grade.PYTHON in grades and repeats:
         return states.many((left if left.grade is Grade.CONTAINER else right).any_part())
     return PYTHON if grades == {Grade.PYTHON} else UNKNOWN
+
+
+def _hangs_on(value: Value, activation: Activation) -> bool:
+    """Say whether an object is, or is a part of, one that an activation, or one around it, got traced."""
+    for param in _roots(value):
+        around: Activation | None = activation
+        while around is not None and around.function is not param.function:
+            around = around.closure
+        if around is None:
+            continue
+        if param is param.function.self_param:
+            if around.own:
+                return True
+        elif (given := around.params.get(param.name, UNKNOWN)).traced or given.grade is Grade.OBJECT:
+            return True
+    return False
+
+
+def _roots(value: Value) -> list[Param]:
+    """Return the parameters that an object may be a part of, or an element of one of their lists."""
+    found: list[Param] = []
+    pending, seen = [value], 0
+    while pending and seen < _DEPTH:
+        one, seen = pending.pop(), seen + 1
+        if isinstance(one, Param):
+            found.append(one)
+        elif isinstance(one, Free):
+            bindings = one.scope.bindings.get(one.name, ())
+            pending += bindings if len(bindings) == 1 else ()
+        elif isinstance(one, Item) and isinstance(one.base, Sequence):
+            pending.append(of_display(one))
+        elif isinstance(base := getattr(one, "base", None), Value):
+            pending.append(base)
+    return found
+
+
+def _named_value(value: Value) -> bool:
+    """Say whether a value is ``variable.value``."""
+    return isinstance(value, Attr) and value.name in {"value", "raw_value"}
+
+
+def _read_whole(value: Value) -> bool:
+    """Say whether a value is ``variable[...]``."""
+    return isinstance(value, Item) and isinstance(value.index, Const) and value.index.value is Ellipsis
 
 
 def _items(base: Value) -> bool:

@@ -36,6 +36,7 @@ from codemods.nnx.lint.traced_parts import (
     Handed,
     body_values,
     for_nothing,
+    idle_lambdas,
     means_transform,
     merged,
     names_of,
@@ -632,6 +633,9 @@ class Traced:
                 self._follow_call(function, event, level, queue, first)
             named = names_of(function.node) if first and function in inner else Counter[str]()
             unused |= {nested for nested in inner.get(function, ()) if first and not referred(nested, named)}
+            if first and any(isinstance(nested.node, ast.Lambda) for nested in inner.get(function, ())):
+                idle = idle_lambdas(function.node)
+                unused |= {nested for nested in inner[function] if nested.node in idle}
             for nested in inner.get(function, ()):
                 if nested in on_host or nested.generator or nested in unused:
                     continue

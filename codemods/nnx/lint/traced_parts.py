@@ -79,6 +79,18 @@ def referred(function: FunctionFacts, named: Counter[str]) -> bool:
     return named[function.name] > names_of(function.node)[function.name]
 
 
+def idle_lambdas(node: ast.AST) -> set[ast.AST]:
+    """Return the lambdas in a function that only a variable holds which nothing in it reads."""
+    loads = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    loads.update(name for n in ast.walk(node) if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names)
+    return {
+        n.value
+        for n in ast.walk(node)
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Lambda)
+        if all(isinstance(target, ast.Name) and target.id not in loads for target in n.targets)
+    }
+
+
 def names_of(node: ast.AST) -> Counter[str]:
     """Return how often names stand in some syntax."""
     return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
@@ -110,13 +122,15 @@ def for_nothing(event: CallEvent, compiled: str, function: str, bodies: Bodies) 
     """Say whether no name of what is compiled is read in a script, where its function is called: others import it.
 
     The variables of a function nobody imports: there it is enough that other files call what is compiled as it is.
+    Those of a notebook nobody imports either: what none of its cells reads was made to be called in a comment.
     """
     scope = event.scope
     source = scope.module.source
     if scope.function is None and not source.cell_starts and not source.mentions(b"__main__"):
         return False
     names = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == compiled]
-    called = any(isinstance(e.node.func, ast.Name) and e.node.func.id == function for e in scope.module.calls)
+    called = scope.function is None and bool(source.cell_starts)
+    called = called or any(isinstance(e.node.func, ast.Name) and e.node.func.id == function for e in scope.module.calls)
     if not called and scope.function is not None and compiled not in scope.globals:
         called = any(True for _ in bodies.named(function))
     return called and all(isinstance(n.ctx, ast.Store) for n in names)

@@ -12,8 +12,9 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.arrays import BOOL, INT, Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.kept_average import keeps_average, of_attribute, read_otherwise
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.lint.whole_params import integer_parameters
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -37,6 +38,7 @@ _TURNING = pattern(r"(^|_)(inv_?freqs?|freqs_?cis|(cos|sin)_cached)$")
 _FIXED = pattern(r"(^|_)(fixed|buffer|non_?trainable)(_|$)")
 _DIFFUSION = pattern(rb"cumprod|alphas?_?(bar|hat)|diffusion|denois|ddpm|ddim", re.I)
 _RUNNING = pattern(r"^_?(running|moving)_(mean|avg|average|var|variance|std|sum|count)$|^num_batches(_tracked)?$")
+_DECAYS = pattern(rb"\b(adamw|lamb|add_decayed_weights|nadamw)\b")
 _FILLED = frozenset({"linspace", "arange", "cumprod", "cos", "sin", "geomspace", "logspace"})
 _TRAINED = "is {}, and trained as an nnx.Param: the optimizer changes it"
 _DEPTH = 4
@@ -120,6 +122,8 @@ def _constant(context: Context, event: CallEvent, name: str, owner: ClassFacts) 
         return f"holds {kind}, of which there is no gradient: as an nnx.Param it is taken, with a TypeError"
     if _RUNNING.search(name) and _stored(owner, name):
         return _TRAINED.format("a running statistic")
+    if keeps_average(owner, name) and _moved(context, owner, name):
+        return _TRAINED.format("a running average")
     nodes = _made_of(context, event)
     words = {last_word(node.func) for node in nodes if isinstance(node, ast.Call)}
     names = {last_word(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute)} | {name} | words
@@ -139,24 +143,26 @@ def _constant(context: Context, event: CallEvent, name: str, owner: ClassFacts) 
     return ""
 
 
+def _moved(context: Context, owner: ClassFacts, name: str) -> bool:
+    """Say whether an optimizer moves a Param: it is read, and no gradient is stopped, or all weights decay."""
+    modules = context.project.modules
+    if read_otherwise(owner, name) and not any(b"stop_gradient" in module.source.data for module in modules):
+        return True
+    return any(module.source.matches(_DECAYS) for module in modules) and not any(
+        b"mask=" in module.source.data for module in modules
+    )
+
+
 def _stored(owner: ClassFacts, name: str) -> bool:
     """Say whether a method other than the constructor gives an attribute a new value."""
     return any(
-        _written(target, name)
+        of_attribute(target, name)
         for one in owner.node.body
         if isinstance(one, ast.FunctionDef) and one.name != "__init__"
         for node in ast.walk(one)
         if isinstance(node, ast.Assign | ast.AugAssign)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
     )
-
-
-def _written(target: ast.expr, name: str) -> bool:
-    """Say whether a target is the value of an attribute: ``self.mean.value``, ``self.mean[...]`` or ``self.mean``."""
-    whole = isinstance(target, ast.Subscript) and constant(target.slice) is ...
-    if isinstance(target, ast.Attribute | ast.Subscript) and (whole or getattr(target, "attr", "") in _VALUES):
-        target = target.value
-    return isinstance(target, ast.Attribute) and target.attr == name and last_word(target.value) == "self"
 
 
 def _made_of(context: Context, event: CallEvent) -> list[ast.AST]:
@@ -186,7 +192,6 @@ def _made_of(context: Context, event: CallEvent) -> list[ast.AST]:
 
 
 _NODES = 2000
-_VALUES = frozenset({"value", "raw_value"})
 
 
 def _callees(context: Context, node: ast.Call, home: FunctionFacts) -> list[FunctionFacts]:

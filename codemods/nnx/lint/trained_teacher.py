@@ -1,9 +1,10 @@
-"""Teachers, references and other models that stay as they are, which the optimizer of the whole trains; of NNX795."""
+"""Teachers, target networks and other models that no gradient is to move, which the optimizer of the whole trains; a
+part of NNX795."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
@@ -13,20 +14,28 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.whole_gradient import PARAM, losses_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Call
 
 #: What a part is called that a training leaves as it is.
 _KEPT = pattern(r"^(_?teacher|frozen|reference|ref)(_?(model|net|network|policy|encoder|backbone|module))?$")
-# where a project says one of these, the part may be kept, or it is moved in another way
-_ELSEWHERE = pattern(
-    rb"set_to_zero|multi_transform|\bmasked\(|\bfreeze\(|stop_gradient|incremental_update|\bnnx\.update\(|polyak|\bema"
-    rb"|_ema\b|nnx\.Variable\b|map_state|\bdetach\b"
+#: What a part is called that follows another one from time to time.
+_TARGET = pattern(
+    r"^_?(target(_?(q|qf?\d?|v|critic|actor|policy|value|encoder|model|net|network))?(_?(net|network))?"
+    r"|(q|qf?\d?|v|critic|actor|policy|value|encoder|q_?net)_target)$"
 )
+# where a project says one of these, the part may be kept
+_KEEPING = pattern(
+    rb"set_to_zero|multi_transform|\bmasked\(|\bfreeze\(|stop_gradient|nnx\.Variable\b|map_state|\bdetach\b"
+)
+# and here it is moved in another way
+_MOVING = pattern(rb"incremental_update|\bnnx\.update\(|polyak|\bema|_ema\b")
 _LABELS = pattern(r"^(y|ys|y_true|labels?|targets?|answers?|gt|truth|onehot|one_hot)$|_labels?$|_targets?$|^y_")
 
 
 def trained_teachers(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
     """Yield the optimizers that train a part called a teacher or the like, with it and with a part that learns."""
-    if not any(word in m.source.data for m in context.project.modules for word in (b"teacher", b"frozen", b"ref")):
+    words = (b"teacher", b"frozen", b"ref", b"target")
+    if not any(word in m.source.data for m in context.project.modules for word in words):
         return
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
         model, chosen = event.value.argument(0, "model"), event.value.argument(2, "wrt")
@@ -40,12 +49,16 @@ def trained_teachers(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
         if cls is None:
             continue
         modules = [part for part in _attributes(context, cls) if _is_module(context, models, part)]
+        targets = [part for part in modules if _TARGET.search(part) and _follows(context, cls, part)]
         kept = [part for part in modules if _KEPT.search(part)]
-        others = [part for part in modules if part not in kept]
-        if not kept or not others or any(m.source.matches(_ELSEWHERE) for m in context.project.modules):
+        others = [part for part in modules if part not in kept and part not in targets]
+        if kept and any(m.source.matches(_MOVING) for m in context.project.modules):
+            kept = []
+        kept += targets
+        if not kept or not others or any(m.source.matches(_KEEPING) for m in context.project.modules):
             continue
         for loss in losses_of(context, event):
-            found = _taught(context, loss, cls, kept, others)
+            found = _taught(context, loss, cls, kept, others, targets)
             if found is not None:
                 yield event, *found
                 break
@@ -66,10 +79,38 @@ def _is_module(context: Context, models: Iterable[Bound], part: str) -> bool:
     return True
 
 
+def _follows(context: Context, cls: ClassFacts, part: str) -> bool:
+    """Say whether a part is a copy of another one, or gets new parameters as a whole."""
+    stored = (value for one in context.flow.classes.mro(cls)[0] for _, value in one.stores.get(part, ()))
+    if any(isinstance(value, Call) and last_word(value.node.func) in {"clone", "deepcopy"} for value in stored):
+        return True
+    return any(
+        bool(event.node.args)
+        and isinstance(event.node.args[0], ast.Attribute)
+        and event.node.args[0].attr == part
+        and context.flow.calls.name(event) == "flax.nnx.update"
+        for event in context.bodies.named("update")
+    )
+
+
 def _taught(
-    context: Context, loss: FunctionFacts, cls: ClassFacts, kept: list[str], others: list[str]
+    context: Context,
+    loss: FunctionFacts,
+    cls: ClassFacts,
+    kept: list[str],
+    others: list[str],
+    targets: Collection[str] = (),
 ) -> tuple[str, str] | None:
-    """Return the part that a loss only compares with, and the one that it compares, if the loss calls both."""
+    """Return the part that a loss only compares with, and the one that it compares, if the loss calls both.
+
+    Args:
+        context: the analysis.
+        loss: the loss.
+        cls: the class of its model.
+        kept: the parts that are to stay as they are.
+        others: the parts that learn.
+        targets: those of the first which follow another part, and are no model that labels are compared with.
+    """
     first = next(iter(loss.params), None)
     if first is None:
         return None
@@ -84,7 +125,7 @@ def _taught(
         for part in kept:
             other = next((one for one in others if _called(context, function, owner, one)), None)
             if other is not None and _called(context, function, owner, part):
-                if not _learns(context, function, owner, part):
+                if part in targets or not _learns(context, function, owner, part):
                     return part, other
     return None
 

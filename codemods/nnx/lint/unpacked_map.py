@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
@@ -100,7 +100,7 @@ def _taken(context: Context, scope: Scope, node: ast.AST, mapped: ast.expr, want
     if not isinstance(call, Call) or last_word(call.node.func) not in _WORDS:
         return
     results = _results(context, made, call)
-    if results > 1 and wanted in (results, None) and _is_tree(context, made, call):
+    if results > 1 and wanted in (results, None) and _is_tree(context, made, call, _again(node, call)):
         parts = {2: "pairs", 3: "triples"}.get(results, "tuples")
         tree = ast.unparse(call.node.args[1])
         here = mapped is not call.node and context.bodies.module_scope(call.node) is scope.module.scope
@@ -113,6 +113,13 @@ def _taken(context: Context, scope: Scope, node: ast.AST, mapped: ast.expr, want
             "jax.tree.transpose(jax.tree.structure(tree), None, mapped) gives one tree for each result",
             related=[(call.node, "made here")] if here else [],
         )
+
+
+def _again(node: ast.AST, call: Call) -> bool:
+    """Say whether what is unpacked gets the names of trees that are mapped, and so is meant for whole trees."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    names = [ast.unparse(one) for one in elements(target)] if isinstance(target, ast.Tuple) else []
+    return len(names) > 1 and set(names) <= {ast.unparse(one) for one in call.node.args[1:]}
 
 
 def _giving(context: Context) -> frozenset[str]:
@@ -154,11 +161,18 @@ def _length(context: Context, value: Value, function: FunctionFacts, depth: int)
     return len(node.elts)
 
 
-def _is_tree(context: Context, bound: Bound, call: Call) -> bool:
-    """Say whether what is mapped is a tree of arrays, and no tuple that may be taken apart."""
+def _is_tree(context: Context, bound: Bound, call: Call, again: bool) -> bool:
+    """Say whether what is mapped is a tree of arrays, and no tuple that may be taken apart.
+
+    Args:
+        context: the analysis.
+        bound: the call that maps, in its activation.
+        call: that call.
+        again: whether what is taken apart gets the names of the trees that are mapped.
+    """
     known = [one.value for one in context.sources.originals(context.flow.follow(bound, call.args[1]))]
     if any(isinstance(one, Sequence) for one in known):
-        return False
+        return again
     return _TREES.search(last_word(call.node.args[1])) is not None or (bool(known) and all(map(_tree, known)))
 
 

@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import calls_of_gradient
+from codemods.nnx.lint.handed_losses import handed_losses
 from codemods.nnx.lint.ignored_model import dead_values, ignored_models, loads_of
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, kinds_of, received, shown, taken, target_of
@@ -31,6 +32,7 @@ _DEPTH = 3  # functions that hand an argument on
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _handed(context)
     roots = [one for one in context.traced.gradients if one.function.scope.module in context.asked]
     if not roots:
         return
@@ -59,6 +61,22 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"compute in it what depends on `{name}`: what was made before is a constant to it",
                 )
                 break
+
+
+def _handed(context: Context) -> Iterator[Finding]:
+    """Yield the losses that are handed to what differentiates them and steps, and read no parameters."""
+    for event, function in handed_losses(context):
+        name, param = next(iter(function.params.items()))
+        if name.startswith(_UNUSED) or not _computes(context, function) or _reads(context, function, param, 0):
+            continue
+        yield finding(
+            RULE.code,
+            function.scope,
+            _place(function),
+            f"{shown(function)} does not depend on `{name}`, with respect to which `{last_word(event.node.func)}` "
+            "takes the gradient: it is zero, and the update leaves everything as it is",
+            f"compute in it what depends on `{name}`: what was made before is a constant to it",
+        )
 
 
 def _only(context: Context, root: Root) -> bool:

@@ -108,7 +108,12 @@ def thrown_away(use: Use) -> bool:
         return False
     if use.helper and not isinstance(use.event.node.func, ast.Name):
         return False  # a method may keep what it draws
+    if use.helper and use.event.loops and _TRAINING.search(last(use.name)):
+        return False  # it changes the model that it is given
     return _waited_for(statement.value, use.event.node)[0] is use.event.node
+
+
+_TRAINING = pattern(r"^(nnx_|jit_|jitted_|p_)?(train|update|learn|optimi[sz]e|fit)(_|$)")
 
 
 def only_waited_for(use: Use) -> bool:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.arithmetic import factors
+from codemods.nnx.lint.arithmetic import factors, squared
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.noise_of_steps import noise_of_steps
@@ -29,9 +29,15 @@ _SCALES = {
     "distrax.Normal": (1, "scale"),
     "distrax.MultivariateNormalDiag": (1, "scale_diag"),
     "numpyro.distributions.Normal": (1, "scale"),
-    "jax.scipy.stats.norm.logpdf": (2, "scale"),
-    "jax.scipy.stats.norm.pdf": (2, "scale"),
+    "tensorflow_probability.substrates.jax.distributions.Normal": (1, "scale"),
+    **{
+        f"jax.scipy.stats.norm.{word}": (2, "scale")
+        for word in ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf")
+    },
 }
+# what is called a scale, and what is called its square
+_SCALE = pattern(r"^(\w+_)?(sigmas?|stds?|stddev|std_dev|sd|scales?)$", re.I)
+_SQUARE = pattern(r"^(\w+_)?(sigmas?_?(2|sq|squared)|variances?)$", re.I)
 # log-variances that are doubled somewhere stand for a scale
 _DOUBLED = pattern(rb"exp\(\s*2(\.0?)?\s*\*\s*\w*log_?var|2(\.0?)?\s*\*\s*\w*log_?var|log_?var\w*\s*\*\s*2", re.I)
 # where another scale is the softplus of one, the name only says that any number will do
@@ -53,6 +59,7 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{ast.unparse(step)}` is the variance of the noise of a step, and its scale is the root of that",
             f"scale it by the root: jnp.sqrt({ast.unparse(step)})",
         )
+    yield from _squares(context)
     if not any(m.source.matches(_LOGARITHMS) for m in context.project.modules):
         return
     modules = {module for module in context.project.modules if not module.source.matches(_DOUBLED)}
@@ -92,6 +99,58 @@ def _check(context: Context) -> Iterator[Finding]:
             found = _exponential(context, given, event.scope, 0)
             if found is not None and not event.scope.module.source.matches(_SOFTENED):
                 yield _found(*found)
+
+
+def _squares(context: Context) -> Iterator[Finding]:
+    """Yield the squares of scales, and variances of samples, at the place of a scale."""
+    for event, name in foreign(context, *{name.rpartition(".")[2] for name in _SCALES}):
+        given = argument(event.node, *_SCALES[name]) if name in _SCALES and not event.value.starred else None
+        if given is None or in_test(event.scope) or event.scope.module.source.matches(_SOFTENED_SQUARE):
+            continue
+        if _is_square(context, given, event.scope, 0) and not _numbered(event, given):
+            short = ".".join(name.split(".")[-2:]) if name.startswith("jax.") else name.rpartition(".")[2]
+            yield finding(
+                RULE.code,
+                event.scope,
+                given,
+                f"`{short}` takes the scale, and `{ast.unparse(given)}` is the variance, its square",
+                "give the scale itself"
+                if isinstance(given, ast.BinOp)
+                else f"take the root: jnp.sqrt({ast.unparse(given)})",
+            )
+
+
+# any number will do for what is learned through softplus, whatever it is called
+_SOFTENED_SQUARE = pattern(rb"(sigma_?(2|sq)|variance)\w*\s*=\s*\S*softplus|softplus\([^)\n]*variance", re.I)
+
+
+def _numbered(event: CallEvent, node: ast.expr) -> bool:
+    """Say whether a name counts scales, and does not mean a square: ``sigma_2`` beside ``mu_2``, or in a file with
+    ``sigma_1``."""
+    found = _SECOND.search(entry_word(node))
+    if found is None:
+        return False
+    others = [*event.node.args, *(one.value for one in event.node.keywords)]
+    if any(entry_word(one).endswith("2") for one in others if one is not node):
+        return True
+    return any(event.scope.module.source.mentions(f"{found[1]}{number}".encode()) for number in (0, 1, 3))
+
+
+_SECOND = pattern(r"^(\w*sigmas?_?)2$", re.I)
+
+
+def _is_square(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether a number is the square of a scale, by what it is made of, or else by its name."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
+    if made is not None and depth < _DEPTH and isinstance(made, ast.Call | ast.BinOp | ast.Name):
+        known = isinstance(made, ast.Call) and last_word(made.func) in {"sample", "param"}
+        return _is_square(context, made, scope, depth + 1) or (known and _SQUARE.search(entry_word(node)) is not None)
+    base = squared(node)
+    if base is not None:
+        return _SCALE.search(entry_word(base)) is not None
+    if isinstance(node, ast.Call):
+        return last_word(node.func) in {"var", "nanvar"}
+    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and _SQUARE.search(entry_word(node)) is not None
 
 
 def _found(scope: Scope, node: ast.Call, name: str) -> Finding:
@@ -181,11 +240,12 @@ print(sample(jax.random.key(0), jnp.zeros(3), jnp.ones(3)))
 RULE = lint_rule(
     "NNX950",
     "variance-for-scale",
-    "noise times a log-variance, or times the exponential of one",
+    "noise times a log-variance or its exponential, or a density with a variance for its scale",
     why="""\
 Noise of variance one times s has the variance s**2: s is the standard deviation, exp(0.5 * log_var). With exp(log_var)
 the samples have another spread than the divergence and the density speak of, which take log_var for the logarithm of
-the variance, and the fit ends at a wrong one.
+the variance, and the fit ends at a wrong one. `norm.logpdf(x, mean, sigma**2)` and `Normal(mean, sigma**2)` take the
+standard deviation at that place, too.
 """,
     source="Kingma and Welling 2014, section 2.4; measured: a posterior variance of 0.30 instead of 0.20",
     check=_check,

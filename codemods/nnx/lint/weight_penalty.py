@@ -1,4 +1,4 @@
-"""NNX563: a gradient penalty by the gradient of the weights."""
+"""NNX563: a gradient penalty by another gradient, or another norm, than that of each sample."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.penalty_norms import penalty_norms
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
@@ -37,6 +38,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the penalty is on the gradient by the weights, and not by what the critic is given",
                 "differentiate by the samples: jax.grad(lambda x: critic(x).sum())(mixed)",
             )
+        else:
+            yield from penalty_norms(context, RULE.code, node, norm, scope)
 
 
 def _gradient(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Call | None:
@@ -84,22 +87,28 @@ def penalty(critic, mixed):
     grads = nnx.grad(lambda model: model(mixed).sum())(critic)
     return (optax.global_norm(grads) - 1) ** 2
 """
+_WHOLE = """\
+import jax
+import jax.numpy as jnp
+
+
+def penalty(critic, mixed):
+    grads = jax.grad(lambda x: critic(x).sum())(mixed)
+    return jnp.mean((jnp.linalg.norm(grads) - 1) ** 2)
+"""
 
 RULE = lint_rule(
     "NNX563",
     "weight-penalty",
-    "a gradient penalty by the gradient of the weights",
+    "a gradient penalty by the gradient of the weights, by that of a mean, or by one norm of all samples",
     why="""\
 The penalty of Wasserstein GANs makes the critic's slope 1 along its input, at samples between real and false ones. The
 gradient by the weights has another size and meaning: its norm says nothing of the slope, and the critic stays as steep
-as it was.
+as it was. One norm of the gradients of a whole batch is as large as the slopes of all samples together, and the
+gradient of a mean as many times smaller as there are samples: with either the critic gets another slope than 1.
 """,
     source="Gulrajani and others, 2017, algorithm 1; measured: other penalties",
     check=_check,
-    bad=(_BAD,),
-    clean=(
-        _BAD.replace(
-            "nnx.grad(lambda model: model(mixed).sum())(critic)", "nnx.grad(lambda x: critic(x).sum())(mixed)"
-        ),
-    ),
+    bad=(_BAD, _WHOLE),
+    clean=(_WHOLE.replace("norm(grads)", "norm(grads, axis=-1)"),),
 )

@@ -18,6 +18,7 @@ from codemods.nnx.lint.syntax import constant, entry_word, keyword, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.project import enclosing_function
+from codemods.nnx.values import Item, Param
 
 _REWARD = pattern(r"(^|_)(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
 _REDUCING = frozenset({"max", "amax", "min", "amin", "nanmax"})
@@ -53,7 +54,9 @@ def _bootstraps(context: Context, node: ast.BinOp, scope: Scope) -> Iterator[tup
     whether there are several rewards by their name."""
     if any(isinstance(side, ast.BinOp) and isinstance(side.op, ast.Add) for side in (node.left, node.right)):
         return  # of more terms, perhaps of thousands
-    for reward, later in ((node.left, node.right), (node.right, node.left)):
+    for first, later in ((node.left, node.right), (node.right, node.left)):
+        converted = isinstance(first, ast.Call) and last_word(first.func) in {"array", "asarray"} and first.args
+        reward = first.args[0] if isinstance(first, ast.Call) and converted else first
         factors = operands(later, ast.Mult)
         if not _REWARD.search(entry_word(reward)) or not any(is_discount(one) for one in factors):
             continue
@@ -63,7 +66,14 @@ def _bootstraps(context: Context, node: ast.BinOp, scope: Scope) -> Iterator[tup
                 made = written(context, made.args[0], scope)
             values = _reduced(made)
             if values is not None and isinstance(made, ast.Call):
-                yield made, values, _plural(reward) and not _entry(values)
+                yield made, values, (_plural(reward) or _of_batch(reward, scope)) and not _entry(values)
+
+
+def _of_batch(reward: ast.expr, scope: Scope) -> bool:
+    """Say whether a reward is unpacked from the batch that a function gets: ``obs, action, reward, ... = batch``."""
+    value = scope.module.values.get(reward)
+    whole = value.base if isinstance(value, Item) else None
+    return isinstance(whole, Param) and whole.name.lower() in _BATCHES
 
 
 def _plural(reward: ast.expr) -> bool:

@@ -16,7 +16,9 @@ from codemods.nnx.lint.exchanged import exchanged
 from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.layer_arguments import misgiven, refused
 from codemods.nnx.lint.made_of import misplaced
+from codemods.nnx.lint.mapped_key import mapped_keys
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.number_for_key import number_for_key
 from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.pair_update import pair_updates
 from codemods.nnx.lint.places import foreign, kinds_of
@@ -67,6 +69,8 @@ def _check(context: Context) -> Iterator[Finding]:
         *split_keys(context),
         *no_streams(context),
         *exchanged(context),
+        *number_for_key(context),
+        *mapped_keys(context),
         *pair_updates(context),
         *misplaced_bounds(context),
     ):

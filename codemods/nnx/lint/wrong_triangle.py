@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
@@ -69,27 +69,71 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _colored(context: Context) -> Iterator[Finding]:
-    """Find the rows of normal noise that are multiplied by a lower factor of the covariance from the right."""
+    """Find normal noise that is multiplied by the factor of a covariance from the side of the other triangle."""
     modules = {module for module in context.asked.modules if module.source.mentions(b"cholesky")}
+    for scope, left, right, node in _products(context, modules):
+        if in_test(scope):
+            continue
+        turned = not _is_noise(context, left, scope)
+        if turned and not _is_noise(context, right, scope):
+            continue
+        written = left if turned else right
+        factor = scope.module.values.get(written)
+        if factor is None or not isinstance(written, ast.Name | ast.Attribute | ast.Call):
+            continue
+        made = context.flow.here(factor, scope)
+        wrong = _UPPER if turned else _LOWER
+        if _triangle(context, made, 0) != wrong or not _of_cholesky(context, made, 0) or _of_diagonal(context, made):
+            continue  # the factor of a diagonal matrix is the same when it is turned round
+        text = ast.unparse(written)
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "noise that follows the upper factor has the covariance U @ U.T, and not U.T @ U"
+            if turned
+            else "rows of noise times the lower factor have the covariance L.T @ L, and not L @ L.T",
+            f"multiply by its transpose: {text.removesuffix('.T') if text.endswith('.T') else text + '.T'}",
+        )
+
+
+def _products(context: Context, modules: set[ModuleFacts]) -> Iterator[tuple[Scope, ast.expr, ast.expr, ast.expr]]:
+    """Yield the products of matrices: the scope, both operands and the product."""
     for scope, node in each(context, ast.BinOp) if modules else ():
-        if not isinstance(node.op, ast.MatMult) or scope.module not in modules or in_test(scope):
+        if isinstance(node.op, ast.MatMult) and scope.module in modules:
+            yield scope, node.left, node.right, node
+    for event, name in foreign(context, "dot", "matmul") if modules else ():
+        pair = event.node.args
+        if name in _PRODUCTS and len(pair) == 2 and not event.value.starred and event.scope.module in modules:
+            yield event.scope, pair[0], pair[1], event.node
+
+
+def _is_noise(context: Context, node: ast.expr, scope: Scope) -> bool:
+    noise = resolved(context, node, scope)
+    return noise is not None and isinstance(noise.value, Call) and context.flow.calls.callee_name(noise) in _NORMAL
+
+
+def _of_cholesky(context: Context, factor: Bound, depth: int) -> bool:
+    """Say whether a matrix is the factor of a positive one, or that turned round, on every way."""
+    found = [*context.sources.originals(factor)] if depth < _DEPTH else []
+    for one in found:
+        if isinstance(one.value, Call) and last(context.flow.calls.callee_name(one)) == "cholesky":
             continue
-        noise = resolved(context, node.left, scope)
-        if noise is None or not isinstance(noise.value, Call):
-            continue
-        if context.flow.calls.callee_name(noise) not in _NORMAL or not isinstance(node.right, ast.Name | ast.Call):
-            continue
-        factor = scope.module.values.get(node.right)
-        if factor is not None and _triangle(context, context.flow.here(factor, scope), 0) == _LOWER:
-            if _of_diagonal(context, context.flow.here(factor, scope)):
-                continue  # whose factor is the same when it is turned round
-            yield finding(
-                RULE.code,
-                scope,
-                node,
-                "rows of noise times the lower factor have the covariance L.T @ L, and not L @ L.T",
-                f"multiply by its transpose: {ast.unparse(node)}.T",
-            )
+        inner: Value | None = None
+        if isinstance(one.value, Attr) and one.value.name in _TURNING:
+            inner = one.value.base
+        elif isinstance(one.value, Call):
+            bare = same_numbers(context, one)
+            method = isinstance(one.value.callee, Attr) and not one.value.callee.of_global
+            if bare is not None:
+                inner = bare.value
+            elif method and isinstance(one.value.callee, Attr):
+                inner = one.value.callee.base
+            elif one.value.args:
+                inner = one.value.args[0]
+        if inner is None or not _of_cholesky(context, context.flow.with_value(one, inner), depth + 1):
+            return False
+    return bool(found)
 
 
 def _of_diagonal(context: Context, factor: Bound) -> bool:
@@ -126,6 +170,7 @@ def _written_diagonal(made: Call, word: str) -> bool:
     )
 
 
+_PRODUCTS = frozenset(f"{home}.{word}" for home in ("jax.numpy", "numpy") for word in ("dot", "matmul"))
 _NORMAL = frozenset({"jax.random.normal", "numpy.random.normal", "numpy.random.randn", "numpy.random.standard_normal"})
 
 

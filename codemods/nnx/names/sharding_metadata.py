@@ -149,7 +149,7 @@ class _Places:
             if isinstance(node.ctx, ast.Load) and node.attr not in {"count", "index"}
         }
         events = [event for event in events if event.node not in of_array]
-        stores = [event for event in events if event.context == "store" and isinstance(event.statement, ast.Assign)]
+        stores = [event for event in events if event.context == "store" and type(event.statement) is ast.Assign]
         made = {event: self.annotated.made_by(event.base, event.scope) for event in events}
         together, open_reads = list(stores), []
         for read in (event for event in events if event.context == "load"):

@@ -89,6 +89,7 @@ class CompatibleForm:
                     update.event.node,
                     f"nnx.{_NAME}.update takes the gradients by position only",
                 )
+        references += self._through_class(group)
         references += self._annotations(group)
         self._rename(plan, references, group)
         if not plan.sound():
@@ -177,10 +178,32 @@ class CompatibleForm:
         if init is None:
             return
         event = self.flow.classes.super_constructor(init)
-        if event is not None and len(event.value.args) == 3 and not event.value.starred:
-            plan.edit(init.scope, positional_to_keyword(init.scope.module.source, event.node, 2, "wrt"))
+        if event is None or event.value.starred:
+            return
+        position = self.flow.classes.own_arguments(init, event) + 2
+        if len(event.value.args) == position + 1:
+            plan.edit(init.scope, positional_to_keyword(init.scope.module.source, event.node, position, "wrt"))
 
     # -- the class's name -------------------------------------------------------------------------
+
+    def _through_class(self, group: Group) -> list[tuple[ast.expr, Scope]]:
+        """Return the names of the old class through which methods of the group's optimizers are called.
+
+        Raises:
+            CannotChange: if one of them gets the gradients by their name, which the compatible class does not know.
+        """
+        nodes = [(one.node.func, one.scope) for one in group.unbound]
+        for method in (method for cls in group.subclasses for method in cls.methods.values()):
+            for event in method.scope.module.calls_in(method.scope):
+                callee, given = event.value.callee, event.value.args
+                if not isinstance(callee, Attr) or not given or given[0] is not method.self_param:
+                    continue
+                if self._is_old(self.flow.here(callee.base, event.scope)):
+                    if callee.name == "update" and len(given) == 1:
+                        words = "its update method is called through its class"
+                        raise CannotChange(Reason(words, event.scope, event.node))
+                    nodes.append((event.node.func, event.scope))
+        return [(node.value, scope) for node, scope in nodes if isinstance(node, ast.Attribute)]
 
     def _annotations(self, group: Group) -> list[tuple[ast.expr, Scope]]:
         """Return the names of the old class in annotations of the group's parameters, results and fields."""

@@ -76,6 +76,14 @@ class Reason:
         return f"{self.words} (line {self.node.lineno} of {self.scope.module.source.path})"  # type: ignore[attr-defined]
 
 
+@dataclass(frozen=True, eq=False)
+class Through:
+    """A call of a method through the class, as in ``nnx.Optimizer.update(optimizer, grads)``."""
+
+    node: ast.Call
+    scope: Scope
+
+
 @dataclass(eq=False)
 class Group:
     """Optimizers and all their uses.
@@ -84,6 +92,7 @@ class Group:
         leaves: whether functions that nothing in the project calls return some of them.
         parts: the groups that were joined since an update of unknown origin may be of any of them.
         loose: the updates of unknown origin.
+        unbound: the calls of methods through the old class.
     """
 
     members: set[Member] = field(default_factory=set)
@@ -93,6 +102,7 @@ class Group:
     leaves: bool = False
     parts: list[Group] = field(default_factory=list)
     loose: list[Update] = field(default_factory=list)
+    unbound: list[Through] = field(default_factory=list)
 
     def join(self, other: Group) -> None:
         """Take in the optimizers of another group."""
@@ -102,6 +112,7 @@ class Group:
         self.updates += other.updates
         self.reads += other.reads
         self.reasons += other.reasons
+        self.unbound += other.unbound
         self.leaves = self.leaves or other.leaves
 
     @property
@@ -166,6 +177,8 @@ class Groups:
                 group.reads.append(use)
             elif isinstance(use, Reason):
                 group.reasons.append(use)
+            elif isinstance(use, Through):
+                group.unbound.append(use)
             elif use is _LEAVES:
                 group.leaves = True
         for member in self._parent:
@@ -294,7 +307,11 @@ class Groups:
         if named or of_type or (isinstance(found.value, Attr) and found.value.name == "__class__"):
             members = self._plain(self.origins.of(self.flow.with_value(base, event.value.args[0])))
             words = "its update method is called through its class"
-            self._use(members, Reason(words, event.scope, event.node, final=named and len(event.value.args) == 2))
+            old = named and not any(name == "model" for name, _ in event.value.keywords)
+            if old and len(event.value.args) == 2:
+                self._use(members, Through(event.node, event.scope))
+            final = old and len(event.value.args) == 1
+            self._use(members, Reason(words, event.scope, event.node, final=final))
 
     def _plain(self, members: Iterable[Constructor | Param]) -> set[Member]:
         """Leave out optimizers whose class has an ``update`` of its own."""

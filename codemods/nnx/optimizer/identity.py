@@ -76,7 +76,7 @@ class Identity:
         event = self.flow.classes.super_constructor(init)
         if event is None:
             return None
-        handed = event.value.argument(0, "model")
+        handed = event.value.argument(self.flow.classes.own_arguments(init, event), "model")
         frames = [f for f in self.flow.sites.entries(init) if f.site is call]
         return Bound(handed, frames[0]) if handed is not None and frames else None
 

@@ -227,9 +227,10 @@ def _apart(
     if any(c.event.scope.module is module for g in groups for c in g.constructors if c.kind == COMPATIBLE):
         return  # it is migrated already
     forms = {taken.get(group, "left") for group in _away(groups)}
-    if forms == {"compatible"}:
+    held = {taken.get(group, "left") for group in groups if _held_as(group, update)}
+    if forms | held == {"compatible"}:
         return  # right as it is
-    if forms == {"explicit"} and name is not None:
+    if forms == {"explicit"} and held <= forms and name is not None:
         source = module.source
         try:
             edit = insert_first(source, event.node, [name], None if event.value.args else "grads")
@@ -239,7 +240,18 @@ def _apart(
             words = f"update() takes the model since Flax 0.11; the gradients were taken of `{name}`"
             yield finding("NNX102", event.scope, event.node, words, fix=Fix(((source.path, edit),)), notable=True)
             return
-    yield _unseen(flow, event, offer=not forms)
+    yield _unseen(flow, event, offer=not forms and "compatible" not in held)
+
+
+def _held_as(group: Group, update: Update) -> bool:
+    """Say whether optimizers of a group are stored in attributes of the name by which an update reaches its own."""
+    receiver = update.receiver
+    return isinstance(receiver, ast.Attribute) and any(
+        isinstance(target, ast.Attribute) and target.attr == receiver.attr
+        for constructor in group.constructors
+        if isinstance(constructor.event.statement, ast.Assign)
+        for target in constructor.event.statement.targets
+    )
 
 
 def _doubt(flow: Flow, groups: list[Group], unanswered: dict[ModuleFacts, ast.AST]) -> None:

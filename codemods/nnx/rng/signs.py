@@ -24,7 +24,7 @@ from codemods.nnx.rng import (
     stream_type,
 )
 from codemods.nnx.state.aliases import aliases
-from codemods.nnx.variables import renamed
+from codemods.nnx.variables import constructed, removed_methods, renamed, told_apart
 
 SIGNS = (
     custom_cell.RULE,
@@ -45,10 +45,13 @@ SIGNS = (
     stream_type.RULE,
 )
 
+#: What is said of ``VariableState``, which no release since 0.11 has but as another name of Variable.
+_LEAVES = (constructed.RULE, renamed.RULE, told_apart.RULE, *removed_methods.RULES)
+
 
 def migrates(context: Context) -> bool:
     """Say whether a project has code of 0.10, and not only code that reads the same on both versions."""
-    if optimizer_findings(context) or any(next(rule.check(context), None) for rule in (*SIGNS, renamed.RULE)):
+    if optimizer_findings(context) or any(next(rule.check(context), None) for rule in (*SIGNS, *_LEAVES)):
         return True
     if any(for_old_releases(module) or made_for_old_releases(module) for module in context.project.modules):
         return True  # it serves both, and those who go to the new one see the change

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.frames import Indexed
 from codemods.nnx.state.execution import Execution
 from codemods.nnx.state.giving_back import given_back
 from codemods.nnx.state.heap import Change, Share, Thing
 from codemods.nnx.state.relevance import Part, Relevance, part
 from codemods.nnx.state.summaries import Summaries
-from codemods.nnx.values import Attr, ModuleRef
+from codemods.nnx.values import Attr, Item, ModuleRef, Param
 
 
 class Alias(NamedTuple):
@@ -110,7 +111,7 @@ def _cut(change: Change) -> Share:
 def _follow(summaries: Summaries, relevance: Relevance, todo: list[Part]) -> None:
     """Run functions with sharing calls, and those around them that see both handles."""
     seen: set[Part] = set()
-    classes: dict[ClassFacts, None] = {}
+    classes: dict[ClassFacts, list[FunctionFacts]] = {}
     while todo:
         inner = todo.pop()
         if inner in seen:
@@ -127,7 +128,7 @@ def _follow(summaries: Summaries, relevance: Relevance, todo: list[Part]) -> Non
         if inner.owner is not None:
             names |= relevance.named(inner.owner)
             if inner.binding == "instance":
-                classes[inner.owner] = None
+                classes.setdefault(inner.owner, []).append(inner)
             if inner.name in _MADE:
                 todo += relevance.choosing(inner.owner)
         if isinstance(inner.node, ast.Lambda):
@@ -138,10 +139,16 @@ def _follow(summaries: Summaries, relevance: Relevance, todo: list[Part]) -> Non
     for one in seen:
         if isinstance(one, ModuleFacts):
             _run_module(summaries, one, [m for m in _imports(summaries, one) if m in relevance.sharing])
-    for cls in classes:
+    for cls, methods in classes.items():
         _live(summaries, cls)
+        for method in methods[:_ORDERS]:
+            if not method.name.startswith("_") and not _used_outside(summaries.context, method):
+                for heir in summaries.context.flow.classes.heirs(cls)[:_HEIRS]:
+                    _live_from(summaries, heir, method)
 
 
+_ORDERS = 6  # from how many methods of a class on the others are followed in other orders
+_HEIRS = 3  # of how many classes that derive from one its methods are followed so
 _MADE = frozenset({"__init__", "__post_init__", "setup"})  # methods that run when an instance is made
 
 
@@ -186,6 +193,50 @@ def _live(summaries: Summaries, cls: ClassFacts) -> None:
     summaries.complete(run, lambda: _call(run, every, instance))
 
 
+def _used_outside(context: Context, method: FunctionFacts) -> bool:
+    """Say whether code of the project outside of a class calls a method, so that the order of calls is seen there."""
+    users = map(part, context.flow.sites.callers(method))
+    return any(isinstance(user, ModuleFacts) or user.owner is not method.owner for user in users)
+
+
+def _live_from(summaries: Summaries, cls: ClassFacts, first: FunctionFacts) -> None:
+    """Make an instance of a class and call a method that others may call at any time, and then all others.
+
+    Who uses the class calls its methods in any order, and gives back to one what another gave.
+    """
+    run = Execution(summaries, cls.scope)
+    methods = {name: m for one in reversed(run.flow.classes.mro(cls)[0]) for name, m in one.methods.items()}
+    if any(name in _SETTING_UP or name.startswith("test_") for name in methods):
+        return  # each test has an instance of its own
+    instance = summaries.instance(cls)
+    instance.given = True
+    init = run.flow.classes.method(cls, "__init__")
+    public = [m for m in methods.values() if not m.name.startswith("_") and not m.is_property]
+    others = [method for method in public if method is not first]
+
+    def body() -> None:
+        _call(run, [init] if init is not None else [], instance)
+        _call(run, public, instance)
+        given = _call(run, [first], instance)
+        _call(run, others, instance)
+        _call(run, others[::-1], instance, given)
+
+    summaries.complete(run, body)
+
+
+def _taken_back(run: Execution, method: FunctionFacts) -> set[str]:
+    """Return the parameters whose values, or parts of them, a method puts into objects by ``nnx.update``."""
+    found: set[str] = set()
+    for event in method.scope.module.calls_in(method.scope):
+        if run.flow.calls.name(event) == "flax.nnx.update":
+            for value in event.value.args[1:]:
+                while isinstance(value, Attr | Item | Indexed):
+                    value = value.base
+                if isinstance(value, Param) and value.function is method:
+                    found.add(value.name)
+    return found
+
+
 def _ordered(methods: list[FunctionFacts]) -> list[FunctionFacts]:
     """Return methods in the order of their definition, twice; those of tests once, each after what sets it up."""
     before = [method for method in methods if method.name in _SETTING_UP]
@@ -198,10 +249,21 @@ def _ordered(methods: list[FunctionFacts]) -> list[FunctionFacts]:
 _SETTING_UP = frozenset({"setUp", "asyncSetUp", "setup_method"})
 
 
-def _call(run: Execution, methods: list[FunctionFacts], instance: Thing) -> None:
-    """Call methods of an instance with arguments of which nothing is known."""
+def _call(run: Execution, methods: list[FunctionFacts], instance: Thing, back: Iterable[Thing] = ()) -> set[Thing]:
+    """Call methods of an instance, and return what they give.
+
+    Args:
+        run: the run.
+        methods: the methods, in order.
+        instance: the instance.
+        back: what is given to those that put an argument back into objects; of other arguments nothing is known.
+    """
+    found: set[Thing] = set()
     for method in methods:
         mine = {instance} if method.binding == "instance" else set()
         names = [name for name in method.params if not (mine and name == next(iter(method.params)))]
         given = {name: {run.summaries.parameter(method, name)} for name in names}
-        run.calls.method(ast.Pass(), method, [], given, mine)  # each call is a place of its own
+        for name in _taken_back(run, method) & given.keys() if back else ():
+            given[name] = set(back)
+        found |= run.calls.method(ast.Pass(), method, [], given, mine)  # each call is a place of its own
+    return found

@@ -232,6 +232,9 @@ class Execution:
                 if method.is_cached:
                     self.put({thing}, name, found)
                 return found
+            found = self._delegated(thing, name)
+            if found:
+                return found
         if name in _PLAIN:
             return set()
         if thing.depth > _DEPTH:  # of what is so far inside, one object stands for all
@@ -244,6 +247,16 @@ class Execution:
         if thing.given:
             self.log.append(Taken(part))
         return {part}
+
+    def _delegated(self, thing: Thing, name: str) -> set[Thing]:
+        """Return what ``__getattr__`` gives for an attribute that no method of the class sets."""
+        assert thing.cls is not None
+        method = self.flow.classes.method(thing.cls, "__getattr__")
+        if method is None or method.binding != "instance":
+            return set()
+        if any(name in cls.stores or name in cls.fields for cls in self.flow.classes.mro(thing.cls)[0]):
+            return set()
+        return self.calls.enter(method.node, method, [set()], {}, {thing})
 
     def _method(self, thing: Thing, method: FunctionFacts) -> set[Thing]:
         """Return a method as a value, which holds its object."""

@@ -121,7 +121,11 @@ def _add(summaries: Summaries, source: Bound, found: dict[ClassFacts, None], dep
         if flow.classes.method(cls, "__init_subclass__") is not None:
             found |= dict.fromkeys(flow.classes.heirs(cls))
     elif isinstance(source.value, Param):
-        found |= dict.fromkeys(summaries.decorated(source.value.function))
+        function = source.value.function
+        found |= dict.fromkeys(summaries.decorated(function))
+        own = next(iter(function.params.values()), None)
+        if function.name == "__init_subclass__" and function.owner is not None and source.value is own:
+            found |= dict.fromkeys(heir for heir in flow.classes.heirs(function.owner) if heir is not function.owner)
     elif depth < _DEPTH:
         table = table_of(summaries.context, source)
         if table is not None:

@@ -153,10 +153,11 @@ class Arrays:
             callee = self.flow.follow(source, value.callee)
             if isinstance(callee.value, Attr) and callee.value.name == "state":  # nnx.Param.state(value) of Flax 0.10
                 callee = self.flow.resolve(Bound(callee.value.base, callee.frame))
-            if Kind.VARIABLE not in self.kinds.class_kinds(callee):
-                return False
-            if isinstance(callee.value, Class) and self.flow.classes.method(callee.value.facts, "__init__") is not None:
-                return False
+            for way in self.kinds.sources.of(callee) if isinstance(callee.value, Choice) else (callee,):
+                if Kind.VARIABLE not in self.kinds.class_kinds(way):
+                    return False
+                if isinstance(way.value, Class) and self.flow.classes.method(way.value.facts, "__init__") is not None:
+                    return False
             content = value.argument(0, "value")
             if content is None:
                 return False

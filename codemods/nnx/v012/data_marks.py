@@ -101,7 +101,10 @@ def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Ma
                 (
                     s
                     for s in (*direct, *attribute.named)
-                    if s in holding or _is_data(flow, attributes, s) or (array and not is_plain(flow, s))
+                    if s in holding
+                    or _is_data(flow, attributes, s)
+                    or (array and not is_plain(flow, s))
+                    or (filled is not None and _is_container(flow, s))  # empty, and filled with data after that
                     if _follows(s, store)
                 ),
                 None,
@@ -189,7 +192,12 @@ def _is_container(flow: Flow, store: Store) -> bool:
     if isinstance(found.value, Call):
         return flow.calls.callee_name(found) in _MAKERS
     if isinstance(found.value, Choice):
-        return any(isinstance(option, Sequence | Mapping | Comprehension) for option in found.value.options)
+        options = [flow.with_value(found, option) for option in found.value.options]
+        return any(
+            isinstance(option.value, Sequence | Mapping | Comprehension)
+            or (isinstance(option.value, Call) and flow.calls.callee_name(option) in _MAKERS)
+            for option in options
+        )
     if isinstance(found.value, Unknown) and isinstance(found.value.node, ast.BinOp):  # [None] * n
         node = found.value.node
         return isinstance(node.op, ast.Add | ast.Mult) and any(

@@ -17,11 +17,14 @@ from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.asked import asked_of_elements, asked_variable
 from codemods.nnx.v012.compared import Compared, decides
+from codemods.nnx.v012.told import Told
 from codemods.nnx.v012.variables import Variables
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Each, Free, Item, Loop, Mapping, Sequence
 
 # methods of lists, sets and dicts that compare or hash their first argument
 _METHODS = frozenset({"index", "remove", "count", "add", "discard", "get", "pop", "setdefault"})
+
+_FLAT = frozenset({"flat_state", "items", "to_flat_state", "values"})
 
 _NUMBERS = frozenset(f"builtins.{name}" for name in ("float", "int", "len", "str", "list", "tuple", "dict"))
 
@@ -44,17 +47,22 @@ def check(context: Context) -> Iterator[Finding]:
         help = "compare the arrays: all(jax.tree.leaves(jax.tree.map(lambda a, b: bool((a == b).all()), one, two)))"
         yield finding("NNX610", scope_of(module, compare), compare, message, help)
     variables = Variables(context)
-    compared = Compared(variables)
+    compared, told = Compared(variables), Told(context)
     for module in context.asked.modules:
         for node in module.source.of_type(*_ASKING):
             if isinstance(node, ast.Dict | ast.Set | ast.Subscript | ast.DictComp | ast.SetComp | ast.Call):
-                if isinstance(node, ast.Call) and any(_holds(variables, module, all) for all in _hashed(module, node)):
+                if isinstance(node, ast.Call) and any(
+                    _holds(variables, module, all) or _pairs(told, module, all) for all in _hashed(module, node)
+                ):
                     yield _hashing(module, node)
                 for key in _keys(node):
-                    if _is_variable(variables, module, key) and not _only_passed(variables, module, node):
+                    variable = any(
+                        _is_variable(variables, module, one) or _is_flat_leaf(told, module, one) for one in _parts(key)
+                    )
+                    if variable and not _only_passed(variables, module, node):
                         yield _hashing(module, key)
             elif isinstance(node, ast.Compare):
-                yield from _compared(variables, compared, module, node)
+                yield from _compared(variables, compared, told, module, node)
 
 
 def compared_states(context: Context) -> Iterator[tuple[ModuleFacts, ast.Compare]]:
@@ -124,6 +132,24 @@ def _holds(variables: Variables, module: ModuleFacts, node: ast.expr) -> bool:
     return value is not None and variables.holds_variable(value, scope)
 
 
+def _pairs(told: Told, module: ModuleFacts, node: ast.expr) -> bool:
+    """Say whether an expression holds leaves of a state, or pairs of a path and a leaf, whose hash is that of both."""
+    value = module.values.get(node)
+    if not isinstance(value, Call) or last_word(value.node.func) not in _FLAT:  # a dict of it holds the paths as keys
+        return False
+    return told.flat(value, scope_of(module, node))
+
+
+def _is_flat_leaf(told: Told, module: ModuleFacts, node: ast.expr) -> bool:
+    value = module.values.get(node) if isinstance(node, ast.Name | ast.Subscript) else None
+    return value is not None and told.leaf(value, scope_of(module, node))
+
+
+def _parts(key: ast.expr) -> list[ast.expr]:
+    """Return what is hashed together: the elements of a tuple, or the key itself."""
+    return key.elts if isinstance(key, ast.Tuple) else [key]
+
+
 def _keys(node: ast.AST) -> list[ast.expr]:
     """Return the expressions that a node hashes."""
     if isinstance(node, ast.Dict):
@@ -191,11 +217,17 @@ def _is_key(bound: Bound, variables: Variables) -> bool:
     )
 
 
-def _compared(variables: Variables, compared: Compared, module: ModuleFacts, node: ast.Compare) -> Iterator[Finding]:
+def _compared(
+    variables: Variables, compared: Compared, told: Told, module: ModuleFacts, node: ast.Compare
+) -> Iterator[Finding]:
     """Report ``==``, ``!=`` and ``in`` between Variables; identity is what the first two meant."""
     for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
         if isinstance(operator, ast.In | ast.NotIn):
-            if _is_variable(variables, module, left) or _is_in(compared, module, left, right):
+            if (
+                _is_variable(variables, module, left)
+                or _is_in(compared, module, left, right)
+                or _is_flat_leaf(told, module, left)
+            ):
                 message = "`in` compares Variables by their content since Flax 0.12.1"
                 yield finding("NNX610", scope_of(module, node), node, message, "write any(v is variable for v in ...)")
         elif (

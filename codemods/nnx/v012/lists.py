@@ -82,7 +82,9 @@ class Containers:
     def _made(self, store: Store, attribute: Attribute) -> str:
         """Return what may stand for the list or dict that one assignment writes out."""
         statement = store.event.statement
-        node = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+        node = None
+        if isinstance(statement, ast.Assign) and not isinstance(statement, ast.AnnAssign):  # a plain list by name
+            node = statement.value if len(statement.targets) == 1 else None
         if not _lists(node) and not isinstance(node, ast.Dict):
             return "data"
         assert node is not None

@@ -99,6 +99,8 @@ def _fix(context: Context, event: AttrEvent) -> Fix | None:
     statement, source = event.statement, event.scope.module.source
     if set(context.options.targets) != {"0.12"} or not isinstance(statement, ast.Assign | ast.Delete):
         return None
+    if isinstance(statement, ast.AnnAssign):
+        return None
     if statement.targets != [event.node]:
         return None
     base, name = source.text(event.node.value), event.node.attr

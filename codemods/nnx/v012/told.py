@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from codemods.nnx.context import Context
@@ -15,7 +15,7 @@ from codemods.nnx.known import canonical
 from codemods.nnx.patterns import pattern
 from codemods.nnx.rng.layers import layer
 from codemods.nnx.source import Source
-from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Sequence, Unknown
+from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Sequence, Unknown, Value
 from codemods.nnx.variables.leaves import Leaves
 
 _TREES = frozenset({Kind.STATE, Kind.GRADIENT})
@@ -88,6 +88,23 @@ class Told:
         if any(self._of_variables(cls, scope) for cls in _declared(source, base)):
             return True
         return source.mentions(b"isinstance(") and any(self._of_variables(cls, scope) for cls in tested(source, base))
+
+    def leaf(self, value: Value, scope: Scope) -> bool:
+        """Say whether a value is a leaf out of the flat form of a state: ``for path, leaf in state.flat_state()``."""
+        return scope.module.source.mentions(b"flat_state") and self._asked(self._leaf, value, scope)
+
+    def flat(self, value: Value, scope: Scope) -> bool:
+        """Say whether going through a value gives leaves of a state, or pairs of a path and a leaf."""
+        return scope.module.source.mentions(b"flat_state") and self._asked(
+            lambda bound: self._flat(bound) or self._view(bound) is not None, value, scope
+        )
+
+    def _asked(self, question: Callable[[Bound], bool], value: Value, scope: Scope) -> bool:
+        try:
+            return question(self.flow.resolve(self.flow.here(value, scope)))
+        except RecursionError:  # a value that is made of itself in a long chain: not known
+            self.flow.questions.unanswered += 1
+            return False
 
     def _annotated(self, param: Param) -> bool:
         """Say whether a parameter is declared to be a Variable, and never bound again."""
@@ -355,6 +372,9 @@ class Told:
             if value.keyword("is_leaf") is not None:
                 return self._replaces(source, value)
             return not value.starred and self._is_state(self.flow.with_value(source, value.args[1]), depth + 1)
+        if isinstance(value, Call) and len(value.args) == 1 and isinstance(value.callee, Attr):
+            if value.callee.name == "filter":  # of several filters it gives a tuple
+                return self._is_state(self.flow.with_value(source, value.callee.base), depth + 1)
         return self.context.kinds.of(source) <= _TREES and bool(self.context.kinds.of(source))
 
     def _replaces(self, source: Bound, value: Call) -> bool:

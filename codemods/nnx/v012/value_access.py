@@ -124,8 +124,11 @@ def _written(variables: Variables, event: AttrEvent) -> list[Edit]:
         return []
     end = source.span(statement)[1]
     dot, after = _dot(source, node), source.span(node)[1]
-    if isinstance(statement, ast.Assign) and statement.targets == [node] and not source.awkward(statement.value):
-        return [Edit(dot, _behind(source, after, b"="), b".set_value("), Edit(end, end, b")")]
+    if type(statement) is ast.Assign and statement.targets == [node] and not source.awkward(statement.value):
+        start = _behind(source, after, b"=")
+        if source.data[start : start + 1] == b"(" and start < source.span(statement.value)[0]:
+            return [Edit(dot, start, b".set_value")]  # the parentheses around the value become those of the call
+        return [Edit(dot, start, b".set_value("), Edit(end, end, b")")]
     if not isinstance(statement, ast.AugAssign) or statement.target is not node or source.awkward(statement.value):
         return []
     if _keeps_type(variables, event, statement):

@@ -26,6 +26,39 @@ def blended(net, slow, rate=0.1):
 CASES = {
     "NNX744": Cases(
         bad=(
+            """\
+def confusion(labels, preds):
+    counts = np.zeros((3, 3), int)
+    counts[labels, preds] += 1  # NNX744
+    return counts
+print(confusion(np.array([0, 0, 1]), np.array([0, 0, 2])))
+""",
+            """\
+class Confusion:
+    def __init__(self, n):
+        self.counts = np.zeros((n, n))
+    def update(self, batch, logits):
+        found = np.argmax(logits, axis=-1)
+        self.counts[np.asarray(batch["labels"]), found] += 1  # NNX744
+seen = Confusion(3)
+seen.update({"labels": [0, 0]}, np.ones((2, 3)))
+print(seen.counts)
+""",
+            """\
+def centres(points, assignments, k):
+    sums = np.zeros((k, points.shape[1]))
+    sums[assignments] += points  # NNX744
+    return sums
+print(centres(np.ones((3, 2)), np.array([0, 0, 1]), 2))
+""",
+            """\
+def drawn(rng):
+    visits = np.zeros(5)
+    places = rng.integers(0, 5, size=20)
+    visits[places] = visits[places] + 1  # NNX744
+    return visits
+print(drawn(np.random.default_rng(0)))
+""",
             "def bigrams(ids, counts):\n    a, b = ids[:-1], ids[1:]\n"
             "    return counts.at[a, b].set(counts[a, b] + 1)  # NNX744\n",
             "table = {'a': 0, 'b': 1}\ncodes = jnp.array([table[c] for c in 'abba'])\nfreq = jnp.zeros(2)\n"
@@ -109,6 +142,57 @@ propagate(jnp.ones((4, 2)), jnp.array([0, 1, 2]), jnp.array([1, 1, 3]), jnp.eye(
 """,
         ),
         clean=(
+            """\
+def confusion(labels, preds):
+    counts = np.zeros((3, 3), int)
+    np.add.at(counts, (labels, preds), 1)
+    return counts + np.bincount(labels * 3 + preds, minlength=9).reshape(3, 3)
+print(confusion(np.array([0, 0, 1]), np.array([0, 0, 2])))
+""",
+            """\
+def confusion(labels, preds):
+    counts = np.zeros((3, 3), int)
+    for label, guess in zip(labels, preds):
+        counts[label, guess] += 1
+    for labels in labels:
+        counts[labels, 0] += 1
+    return counts
+print(confusion(np.array([0, 0, 1]), np.array([0, 0, 2])))
+""",
+            """\
+def one_of_each_row(actions):
+    taken = np.zeros((len(actions), 3))
+    taken[np.arange(len(actions)), actions] += 1
+    return taken
+print(one_of_each_row(np.array([0, 0, 1])))
+""",
+            """\
+def unlike(labels):
+    counts = np.zeros(3)
+    labels = np.unique(labels)
+    counts[labels] += 1
+    order = np.random.default_rng(0).permutation(3)
+    counts[order] += 1
+    counts[counts > 1] += 1
+    counts[np.flatnonzero(counts)] += 1
+    return counts
+print(unlike(np.array([0, 0, 1])))
+""",
+            """\
+def seen(label, logits):
+    counts = np.zeros(3)
+    counts[label] += 1
+    counts[np.argmax(logits, axis=-1)] += 1
+    return counts
+print(seen(1, np.ones(3)))
+""",
+            """\
+def marked(labels):
+    present = np.zeros(3)
+    present[labels] = 1
+    return present
+print(marked(np.array([0, 0, 1])))
+""",
             "def pull(counts, arm):\n    return counts.at[arm].set(counts[arm] + 1)\nprint(pull(jnp.zeros(3), 1))\n",
             "def best(counts, scores):\n    i = jnp.argsort(scores)[-2:]\n"
             "    counts = counts.at[i].set(counts[i] + 1)\n    rows = jnp.arange(3)[1:]\n"
@@ -187,6 +271,17 @@ for rows in ([0, 1], [2, 3]):
     "NNX799": Cases(
         bad=(
             """\
+def stiffness(k):
+    k0, k1 = jnp.moveaxis(k, -1, 0)
+    rows = [jnp.stack([k0 + k1, -k1], -1), jnp.stack([-k1, k1], -1)]
+    return jnp.stack(rows, axis=-2)
+def solved(key, n):
+    k = 1.0 + jax.random.uniform(key, (n, 2))
+    loads = jax.random.normal(jax.random.key(9), (n, 2))
+    return jnp.linalg.solve(stiffness(k), loads)  # NNX799
+print(solved(key, 2).shape)
+""",
+            """\
 class Process:
     def __init__(self):
         m = jax.random.normal(key, (16, 4, 4))
@@ -243,6 +338,17 @@ y = np.linalg.solve(a, np.ones((n, d)))  # NNX799
 """,
         ),
         clean=(
+            """\
+def stiffness(k):
+    k0, k1 = jnp.moveaxis(k, -1, 0)
+    rows = [jnp.stack([k0 + k1, -k1], -1), jnp.stack([-k1, k1], -1)]
+    return jnp.stack(rows, axis=-2)
+def solved(key, n):
+    k = 1.0 + jax.random.uniform(key, (n, 2))
+    loads = jax.random.normal(jax.random.key(9), (n, 2, 3))
+    return jnp.linalg.solve(stiffness(k), loads)
+print(solved(key, 2).shape)
+""",
             """\
 def solved(m):
     k = m @ jnp.swapaxes(m, 0, 1) + jnp.eye(4)
@@ -304,6 +410,31 @@ y = np.linalg.solve(a, np.ones((n, d, 1)))[..., 0]
     "NNX840": Cases(
         bad=(
             """\
+def counted(frame):
+    total = np.asarray(jnp.exp(frame))
+    total += 1.5  # NNX840
+    return total
+""",
+            """\
+def ordered(frame):
+    total = np.asarray(jnp.exp(frame))
+    total.sort()  # NNX840
+    return total
+""",
+            """\
+def emptied(frame):
+    kernel = jax.device_get(jnp.outer(frame, frame))
+    np.fill_diagonal(kernel, 0.0)  # NNX840
+    return kernel
+""",
+            """\
+def mixed(n):
+    order = np.asarray(jnp.arange(n))
+    rng = np.random.default_rng(0)
+    rng.shuffle(order)  # NNX840
+    return order
+""",
+            """\
 def filled(n):
     row = jnp.zeros(n)
     row.at[0] = 1.0  # NNX840
@@ -348,6 +479,19 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+def counted(frame):
+    total = np.asarray(jnp.exp(frame))
+    total += jnp.ones(3)
+    other = np.array(jnp.exp(frame))
+    other += 1.5
+    other.sort()
+    np.fill_diagonal(np.ones((2, 2)), 0.0)
+    listed = [3, 1]
+    listed.sort()
+    return total, np.sort(np.asarray(jnp.exp(frame))), np.clip(other, 0, 1, out=other), listed
+print(counted(jnp.ones(3)))
+""",
             """\
 class Frame:
     def __init__(self):
@@ -535,6 +679,33 @@ print(tree.value)
     "NNX842": Cases(
         bad=(
             """\
+def momentum(params, velocity, grads):
+    velocity = jax.tree.map(lambda v, g: 0.9 * v + g, velocity, grads)
+    return jax.tree.map(lambda p, v: p - 0.1 * v, params, velocity), velocity
+@jax.jit
+def step(params, velocity, row):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(params)
+    params, velocity = momentum(params, velocity, grads)
+    return params, velocity, loss
+def train(params, rows):
+    velocity = jnp.zeros_like(params)
+    for row in rows:
+        _, velocity, loss = step(params, velocity, row)  # NNX842
+    return params
+""",
+            """\
+tx = optax.sgd(0.1)
+@jax.jit
+def step(state, row):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(state["params"])
+    updates, opt_state = tx.update(grads, state["opt"], state["params"])
+    return {**state, "params": optax.apply_updates(state["params"], updates), "opt": opt_state}, loss
+def train(state, rows):
+    for row in rows:
+        _, loss = step(state, row)  # NNX842
+    return state
+""",
+            """\
 from flax import linen as nn
 from flax import serialization
 net = nn.Dense(2)
@@ -653,6 +824,23 @@ Decayed(model).decay(0.1)
 """,
         ),
         clean=(
+            """\
+def momentum(params, velocity, grads):
+    velocity = jax.tree.map(lambda v, g: 0.9 * v + g, velocity, grads)
+    return jax.tree.map(lambda p, v: p - 0.1 * v, params, velocity), velocity
+@jax.jit
+def step(params, velocity, row):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(params)
+    params, velocity = momentum(params, velocity, grads)
+    return params, velocity, loss
+def train(params, rows):
+    velocity = jnp.zeros_like(params)
+    for row in rows:
+        params, velocity, _ = step(params, velocity, row)
+    _, _, loss = step(params, velocity, rows[0])
+    return params, loss
+print(train(jnp.ones(4), x))
+""",
             """\
 def looked(params):
     jax.tree.map(np.shape, params)
@@ -1346,6 +1534,16 @@ class Net(nnx.Module):
     "NNX847": Cases(
         bad=(
             """\
+def values(policy, rewards):
+    n, m = policy.shape
+    def backup(i, q):
+        later = (policy[i + 1] * q[i]).sum()  # NNX847
+        return q.at[i].set(rewards[i] + later)
+    q = jnp.zeros((n + 1, m))
+    return jax.lax.fori_loop(0, n, backup, q)
+print(values(jnp.ones((3, 2)), jnp.ones((3, 2))))
+""",
+            """\
 def rolling(series, size):
     def at(start):
         return jax.lax.dynamic_slice(series, (start,), (size,)).mean()  # NNX847
@@ -1821,6 +2019,16 @@ jax.vmap(node, in_axes=(0, None))(genes, 1.0)
 """,
         ),
         clean=(
+            """\
+def values(policy, rewards):
+    n, m = policy.shape
+    def backup(i, q):
+        later = (policy[i + 1] * q[i + 1]).sum()
+        return q.at[i].set(rewards[i] + later)
+    q = jnp.zeros((n + 1, m))
+    return jax.lax.fori_loop(0, n, backup, q)
+print(values(jnp.ones((3, 2)), jnp.ones((3, 2))))
+""",
             """\
 print(jnp.take(jnp.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), jnp.array([0, 1, 5])))
 """,

@@ -1104,6 +1104,28 @@ def chosen(q, actions):
             "    return jnp.mean((chosen - target) ** 2)\n"
             'print(td_loss(model, {"obs": jnp.ones((2, 3)), "actions": jnp.array([0, 1])}, jnp.ones(2)))\n',
             "def td_loss(net, batch, target):\n"
+            '    chosen = jnp.take(net(batch["obs"]), batch["actions"], axis=1)  # NNX980\n'
+            "    return jnp.mean((chosen - target) ** 2)\n"
+            'print(td_loss(model, {"obs": jnp.ones((2, 3)), "actions": jnp.array([0, 1])}, jnp.ones(2)))\n',
+            # weighed by what each action has brought
+            "def policy_loss(net, obs, actions, returns):\n"
+            "    logp = nnx.log_softmax(net(obs))\n"
+            "    return -jnp.mean(logp[:, actions] * returns)  # NNX980\n"
+            "print(policy_loss(model, jnp.ones((2, 3)), jnp.array([0, 1]), jnp.arange(2.0)))\n",
+            "def policy_loss(net, batch):\n"
+            '    logp = nnx.log_softmax(net(batch["obs"]), axis=-1)\n'
+            '    chosen = jnp.take(logp, batch["actions"], axis=-1)  # NNX980\n'
+            '    return -(chosen * (batch["rewards"] - 0.5)).mean()\n'
+            'batch = {"obs": jnp.ones((2, 3)), "actions": jnp.array([0, 1]), "rewards": jnp.ones(2)}\n'
+            "print(policy_loss(model, batch))\n",
+            # the loss within a step
+            "def step(net, v, labels):\n"
+            "    def loss_fn(m):\n"
+            "        logp = nnx.log_softmax(m(v))\n"
+            "        return -logp[:, labels].mean()  # NNX980\n"
+            "    return nnx.value_and_grad(loss_fn)(net)[0]\n"
+            "print(step(model, jnp.ones((2, 3)), jnp.array([0, 1])))\n",
+            "def td_loss(net, batch, target):\n"
             "    s, a = batch\n"
             "    return optax.huber_loss(net(s)[:, a], target).mean()  # NNX980\n"
             "print(td_loss(model, (jnp.ones((2, 3)), jnp.array([0, 1])), jnp.ones(2)))\n",
@@ -1154,6 +1176,47 @@ print(jax.vmap(nll)(jnp.ones((2, 3)), jnp.array([0, 2])).mean())
 def nll(logits, labels):
     return -jnp.mean(jax.nn.log_softmax(logits)[labels])
 print(nll(x, jnp.array([0, 1, 1])))  # one distribution, of which all are drawn
+""",
+            """\
+def bandit(theta, actions, rewards):
+    logp = jax.nn.log_softmax(theta)
+    return -jnp.mean(jnp.take(logp, actions, axis=-1) * rewards)  # one distribution for all
+print(bandit(jnp.ones(3), jnp.array([0, 1, 1]), jnp.ones(3)))
+""",
+            """\
+def step_loss(net, obs, action, advantage):
+    logp = nnx.log_softmax(net(obs))
+    return -(jnp.take(logp, action, axis=-1) * advantage).mean()  # one step
+print(step_loss(model, x, 1, 0.5))
+""",
+            """\
+def td_loss(net, obs, action, target):
+    return jnp.square(target - jnp.take(net(obs), action, axis=-1)).mean()  # one step
+print(td_loss(model, x, 1, 0.5))
+""",
+            """\
+def each(logits, action, reward):
+    return -jnp.mean(jnp.take(jax.nn.log_softmax(logits * 2), action, axis=-1) * reward)
+print(jax.vmap(each)(jnp.ones((2, 3)), jnp.array([0, 2]), jnp.ones(2)).mean())
+""",
+            """\
+def policy_loss(net, obs, actions, returns):
+    logp = nnx.log_softmax(net(obs))
+    return -jnp.mean(logp[jnp.arange(2), actions] * returns)
+print(policy_loss(model, jnp.ones((2, 3)), jnp.array([0, 1]), jnp.arange(2.0)))
+""",
+            """\
+def expected(net, obs, actions, costs):
+    p = nnx.softmax(net(obs))
+    return jnp.sum(p[:, actions] * costs)  # a table of costs, for all that can be done
+print(expected(model, jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones((2, 2))))
+""",
+            """\
+def td_loss(net, batch, target):
+    q = net(batch["obs"])
+    chosen = jnp.take_along_axis(q, batch["actions"][:, None], axis=1)[:, 0]
+    return jnp.mean((chosen - target) ** 2)
+print(td_loss(model, {"obs": jnp.ones((2, 3)), "actions": jnp.array([0, 1])}, jnp.ones(2)))
 """,
             """\
 def per_sequence(logits, targets):

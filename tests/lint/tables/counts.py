@@ -326,8 +326,99 @@ def evaluate(w, x, y):
     return jax.tree.map(lambda *xs: jnp.stack(xs).mean(), *found)
 print(evaluate(x, rows[:70], side[:70]))
 """,
+            # over the number of examples
+            _PARTS
+            + """\
+def evaluate(w, x, y, size=64):
+    total = 0.0
+    for i in range(0, len(x), size):
+        total += accuracy(w, x[i:i + size], y[i:i + size])
+    return total / len(x)  # NNX544
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+def pieces(x, y, size):
+    for start in range(0, x.shape[0], size):
+        yield x[start:start + size], y[start:start + size]
+def evaluate(w, x, y):
+    found = []
+    for a, b in pieces(x, y, 50):
+        found.append(accuracy(w, a, b))
+    return sum(found) / len(x)  # NNX544
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+class Data:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+    def __len__(self):
+        return len(self.x)
+    def batches(self, size):
+        for i in range(0, len(self), size):
+            yield self.x[i:i + size], self.y[i:i + size]
+def evaluate(w, data):
+    total = 0.0
+    for a, b in data.batches(50):
+        total = total + float(accuracy(w, a, b))
+    total /= len(data)  # NNX544
+    return total
+print(evaluate(x, Data(rows, side)))
+""",
+            _PARTS
+            + """\
+def evaluate(w, loader):
+    total = 0.0
+    for a, b in loader:
+        total += accuracy(w, a, b).item()
+    return total / len(loader.dataset)  # NNX544
+""",
         ),
         clean=(
+            _PARTS
+            + """\
+def pieces(x, y, size):
+    for start in range(0, x.shape[0], size):
+        yield x[start:start + size], y[start:start + size]
+def evaluate(w, x, y, size=50):
+    total, scaled = 0.0, 0.0
+    for a, b in pieces(x, y, size):
+        total += accuracy(w, a, b) * len(a)
+        scaled += accuracy(w, a, b)
+    return total / len(x), scaled * size / len(x), size * (scaled / len(x))
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+def evaluate(w, x, y):
+    total = 0.0
+    for i in range(0, len(x), 1):
+        total += accuracy(w, x[i:i + 1], y[i:i + 1])
+    return total / len(x)
+print(evaluate(x, rows, side))
+""",
+            _PARTS
+            + """\
+def evaluate(w, dataset):
+    total = 0.0
+    for a, b in dataset:
+        total += accuracy(w, a, b)
+    return total / len(dataset)
+print(evaluate(x, [(rows, side), (rows, side)]))
+""",
+            _PARTS
+            + """\
+@jax.jit
+def right(w, x, y):
+    return jnp.sum((x @ w > 0) == y)
+def evaluate(w, x, y, size=50):
+    total = 0.0
+    for i in range(0, len(x), size):
+        total += right(w, x[i:i + size], y[i:i + size])
+    return total / len(x)
+print(evaluate(x, rows, side))
+""",
             _PARTS
             + """\
 def evaluate(w, x, y, size=50):

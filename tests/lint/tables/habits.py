@@ -1527,7 +1527,8 @@ class Counting(nn.Module):
     @nn.compact
     def __call__(self, v):
         calls = self.variable("stats", "calls", lambda: jnp.zeros(()))
-        calls.value = calls.value + 1
+        if not self.is_initializing():
+            calls.value = calls.value + 1
         return nn.Dense(4)(v)
 counting = Counting()
 variables = counting.init(jax.random.key(0), jnp.ones((2, 3)))

@@ -26,6 +26,40 @@ CASES = {
     "NNX874": Cases(
         bad=(
             """\
+def perturb(key, row):
+    return row + jax.random.normal(key, row.shape)
+def noisy(rows):
+    key = jax.random.key(0)
+    return jax.vmap(perturb)(key, rows)  # NNX874
+""",
+            """\
+def members(seed, n):
+    key, sub = jax.random.split(jax.random.key(seed))
+    return jax.vmap(lambda k: jax.random.normal(k, (n,)))(sub)  # NNX874
+""",
+            """\
+def accuracy(logits, labels):
+    targets = jax.nn.one_hot(logits.shape[-1], labels)  # NNX874
+    return jnp.mean(jnp.argmax(logits, -1) == jnp.argmax(targets, -1))
+""",
+            """\
+def loss_fn(model, batch):
+    return jnp.mean(model(batch) ** 2)
+def step(model, batch):
+    return nnx.value_and_grad(loss_fn)(batch, model)  # NNX874
+""",
+            """\
+def noisy(params, key):
+    return params + jax.random.normal(key, params.shape)
+def sample(params, key):
+    return noisy(key, params)  # NNX874
+""",
+            """\
+for epoch in range(3):
+    sub = jax.random.fold_in(epoch, key)  # NNX874
+    print(jax.random.normal(sub))
+""",
+            """\
 def stage(din, dout, rngs):
     return [nnx.Conv(din, dout, (3, 3), rngs=rngs), nnx.relu, nnx.max_pool]
 def chain(widths, rngs):
@@ -247,6 +281,56 @@ Crops(hparams, nnx.Rngs(0))
 """,
         ),
         clean=(
+            """\
+def perturb(key, row):
+    return row + jax.random.normal(key, row.shape)
+def noisy(rows, key):
+    pairs = jax.random.split(key, (2, rows.shape[0]))
+    return jax.vmap(perturb)(pairs[0], rows) + jax.vmap(perturb)(jax.random.split(pairs[1, 0], len(rows)), rows)
+print(noisy(x, jax.random.key(3)))
+""",
+            """\
+def spread(key, rates):
+    return jax.vmap(lambda k, rate: rate, in_axes=(None, 0))(jax.random.key(0), rates)
+print(spread(None, x[0]))
+""",
+            """\
+def shifted(keys, rows):
+    folded = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, 3)
+    return jax.vmap(lambda k, row: row + jax.random.normal(k, row.shape))(folded, rows)
+print(shifted(jax.random.split(jax.random.key(4), x.shape[0]), x))
+""",
+            """\
+def planes(labels, depth):
+    return jax.nn.one_hot(labels, 3), jax.nn.one_hot(2, depth), jax.nn.one_hot(labels, labels.shape[0])
+print(planes(jnp.arange(3), 4))
+""",
+            """\
+def loss_fn(model, batch):
+    return jnp.mean(model(batch) ** 2)
+def step(model, batch):
+    return nnx.value_and_grad(loss_fn)(model, batch)
+def turned(batch, model):
+    return loss_fn(model, batch)
+print(step(model, x)[0], turned(x, model))
+""",
+            """\
+def kl(p, q):
+    return jnp.sum(p * (jnp.log(p) - jnp.log(q)))
+def reversed_kl(p, q):
+    return kl(q, p)
+print(reversed_kl(jnp.ones(2) / 2, jnp.array([0.25, 0.75])))
+""",
+            """\
+parts = jax.random.split(key, 2)
+for epoch in range(3):
+    print(jax.random.normal(jax.random.fold_in(parts[0], epoch), (2,)))
+""",
+            """\
+def folded(key, data):
+    return jax.random.fold_in(key, data)
+print(jax.random.normal(folded(jax.random.key(0), 3)))
+""",
             """\
 from functools import partial
 def stage(din, dout, rngs):
@@ -614,6 +698,17 @@ print(Projector(3, nnx.Rngs(0))(x))
     ),
     "NNX876": Cases(
         bad=(
+            """\
+@functools.lru_cache
+def quadrature(n):  # NNX876
+    off = jnp.arange(1.0, n)
+    nodes, vectors = jnp.linalg.eigh(jnp.diag(off, 1) + jnp.diag(off, -1))
+    return nodes, 2.0 * vectors[0] ** 2
+@jax.jit
+def integral(a):
+    nodes, weights = quadrature(4)
+    return jnp.sum(weights * jnp.exp(a * nodes))
+""",
             """\
 class Kernel:
     def __init__(self, size):

@@ -171,6 +171,39 @@ def fit(v):
     train(net, opt, v)
 """
 
+_FITTED = """\
+import os
+import pickle
+def save(path, step, params):
+    with open(path, "wb") as f:
+        pickle.dump({"step": step, "params": params}, f)
+def load(path):
+    with open(path, "rb") as f:
+        saved = pickle.load(f)
+    return saved["step"], saved["params"]
+class Fit:
+    def __init__(self, path, params):
+        self.path, self.start, self.params, self.tx = path, 0, params, optax.adam(0.1)
+        if os.path.exists(path):
+            self.start, self.params = load(path)
+        self.state = self.tx.init(self.params)  # NNX678
+    def run(self, steps):
+        for step in range(self.start, steps):
+            grads = jax.tree.map(jnp.ones_like, self.params)
+            updates, self.state = self.tx.update(grads, self.state, self.params)
+            self.params = optax.apply_updates(self.params, updates)
+        return self.params
+print(Fit("none", x).run(2))
+"""
+_EMBEDDED = """\
+def embed(params, tokens):
+    positions = jnp.arange(tokens.shape[1])  # NNX957
+    return params["wte"][tokens] + params["wpe"][positions]
+def step(params, cache, token):
+    h = embed(params, token[:, None])
+    k = jax.lax.dynamic_update_slice(cache["k"], h @ params["key"], (0, cache["index"], 0))
+    return {"k": k, "index": cache["index"] + 1}, h @ k.swapaxes(1, 2)
+"""
 _COUNTED = """\
 import pickle
 def save(path, step, params):
@@ -401,6 +434,43 @@ print(jax.tree.map(jnp.shape, ensemble(2).init(key, x)))
     ),
     "NNX711": Cases(
         bad=(
+            """\
+def loss_fn(model, x):
+    jnp.mean((model(x) - 1.0) ** 2)  # NNX711
+def train(model, x):
+    return nnx.value_and_grad(loss_fn)(model, x)
+""",
+            """\
+def loss_fn(w):  # NNX711
+    error = x @ w - 1.0
+    loss = jnp.mean(error**2)
+grads = jax.grad(loss_fn)(jnp.ones(4))
+""",
+            """\
+@nnx.jit
+def step(model, optimizer, x):
+    loss, grads = nnx.value_and_grad(lambda m: jnp.mean(m(x) ** 2))(model)
+    optimizer.update(model, grads)
+    loss  # NNX711
+def train():
+    loss = step(model, optimizer, x)
+    print(loss)
+""",
+            """\
+@jax.jit
+def step(w, x):
+    w = w - 0.1 * jax.grad(lambda w: jnp.sum((x @ w) ** 2))(w)
+def train(w):
+    loss = step(w, x[0])  # NNX711
+    print(f"{loss:.3f}")
+""",
+            """\
+def parts(x):
+    low, high = jnp.split(x, 2)
+def show():
+    low, high = parts(x)  # NNX711
+    return low + high
+""",
             "net = nnx.Linear(3, 3, rngs=nnx.Rngs(0)).train()  # NNX711\nprint(net(x))\n",
             "def load(state):\n    net = nnx.update(model, state)  # NNX711\n    return net(x)\n",
             "def ready():\n    net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\n    return net.eval()  # NNX711\n"
@@ -408,6 +478,63 @@ print(jax.tree.map(jnp.shape, ensemble(2).init(key, x)))
             "def run(net):\n    return net(x)\nrun(nnx.Linear(3, 3, rngs=nnx.Rngs(0)).eval())  # NNX711\n",
         ),
         clean=(
+            """\
+def rows(table):
+    for row in table:
+        yield row
+first, *others = rows(x)
+def warm(x):
+    jnp.sum(x)
+warm(x)
+""",
+            """\
+def halves(x):
+    low, high = jnp.split(x, 2)
+    return low, high
+low, high = halves(x)
+print(low + high)
+""",
+            """\
+@nnx.jit
+def step(model, optimizer, x):
+    loss, grads = nnx.value_and_grad(lambda m: jnp.mean(m(x) ** 2))(model)
+    optimizer.update(model, grads)
+    loss
+step(model, optimizer, x)
+""",
+            """\
+def loss_fn(w):
+    error = x @ w - 1.0
+    return jnp.mean(error**2)
+def show(w):
+    print(loss_fn(w))
+grads = jax.grad(loss_fn)(jnp.ones(4))
+show(grads)
+done = show(grads)
+print(done)
+""",
+            """\
+def log(value):
+    print(value)
+def found(rows):
+    for row in rows:
+        if float(row.sum()) > 1e9:
+            return row
+best = found(x)
+if best is not None:
+    print(best + 1, float(best[0]), f"{log(x[0])}")
+""",
+            """\
+class Base:
+    def loss(self, w):
+        raise NotImplementedError
+    def train(self, w):
+        return jax.grad(self.loss)(w)
+class Mine(Base):
+    def loss(self, w):
+        return (w**2).sum()
+print(Mine().train(x[0]))
+""",
             "net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\nnet.eval()\nprint(net(x))\n",
             "class Own(nnx.Module):\n    def __init__(self, rngs):\n        self.out = nnx.Linear(3, 3, rngs=rngs)\n"
             "    def eval(self):\n        super().eval()\n        return self\nnet = Own(nnx.Rngs(0)).eval()\n"
@@ -1674,6 +1801,11 @@ def resume_by_name(path, tx):
     opt_state = tx.init(params)  # NNX678
     return saved["step"], params, opt_state
 """,
+            # a function gives what it has loaded
+            _FITTED,
+            _FITTED.replace("self.start, self.params = load(path)", "self.params, self.start = load(path)").replace(
+                'saved["step"], saved["params"]', 'saved["params"], saved["step"]'
+            ),
             # the dict holds nothing of it
             _COUNTED.replace("= tx.init(params)\n", "= tx.init(params)  # NNX678\n"),
             _COUNTED.replace('start, params = saved["step"], saved["params"]', 'params = saved["params"]').replace(
@@ -1725,6 +1857,15 @@ Trainer(os.path.join(root, "run")).train(1)
 """,
         ),
         clean=(
+            _FITTED.replace("  # NNX678", "")
+            .replace("step, params):\n    with", "step, params, state):\n    with")
+            .replace('"params": params}', '"params": params, "state": state}')
+            .replace('saved["step"], saved["params"]', 'saved["step"], saved["params"], saved["state"]')
+            .replace("self.start, self.params = load", "self.start, self.params, self.state = load")
+            .replace("        if os", "        self.state = self.tx.init(params)\n        if os")
+            .replace("        self.state = self.tx.init(self.params)\n", ""),
+            # the parameters alone, of a training that is over
+            _FITTED.replace("  # NNX678", "").replace("range(self.start, steps)", "range(steps)"),
             # the dict holds the state, or it is read from another file, or there is nothing to remember
             _COUNTED.replace('"params": params}', '"params": params, "state": state}')
             .replace("step, params):", "step, params, state):")
@@ -2349,6 +2490,20 @@ class Net(nnx.Module):
 net = Net(nnx.Rngs(0))
 slopes = nnx.grad(lambda m: m(jnp.ones((4, 3))).sum())(net)
 """,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+        self.center = nnx.Param(jnp.zeros(3))  # NNX956
+        self.rate = 0.1
+    def __call__(self, v):
+        moved = (1 - self.rate) * self.center[...] + self.rate * v.mean(axis=0)
+        self.center[...] = moved
+        return self.out(v - self.center[...])
+net = Net(nnx.Rngs(0))
+optimizer = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+slopes = nnx.grad(lambda m: m(jnp.ones((4, 3))).sum())(net)
+""",
         ),
         clean=(
             # a type of its own, a gradient that is stopped, and a table that nobody trains
@@ -2421,6 +2576,32 @@ net = Codes(nnx.Rngs(0))
 only = nnx.DiffState(0, nnx.PathContains("out"))
 slopes = nnx.grad(lambda m: m(jnp.ones((4, 3))).sum(), argnums=only)(net)
 """,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+        self.center = nnx.Param(jnp.zeros(3))
+    def __call__(self, v):
+        self.center[...] = 0.9 * self.center[...] + 0.1 * v.mean(axis=0)
+        return self.out(v - jax.lax.stop_gradient(self.center[...]))
+net = Net(nnx.Rngs(0))
+optimizer = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+slopes = nnx.grad(lambda m: m(jnp.ones((4, 3))).sum())(net)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+        self.mix = nnx.Param(jnp.array(0.5))
+        self.shift = nnx.Param(jnp.zeros(3))
+    def blend(self, v, w):
+        return self.mix[...] * v + (1 - self.mix[...]) * w
+    def __call__(self, v):
+        return self.out(self.blend(v, v + self.shift[...]))
+net = Net(nnx.Rngs(0))
+optimizer = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+slopes = nnx.grad(lambda m: m(jnp.ones((4, 3))).sum())(net)
+""",
         ),
     ),
     "NNX957": Cases(
@@ -2464,6 +2645,20 @@ class GPT(nnx.Module):
 net = GPT(nnx.Rngs(0))
 _, past = net(jnp.ones((1, 3), int))
 print(net(jnp.ones((1, 1), int), past)[0])
+""",
+            # plain functions, and a cache that is written to
+            _EMBEDDED,
+            _EMBEDDED.replace("embed(params, token[:, None])", "embed(params, tokens)").replace(
+                "step(params, cache, token)", "step(params, cache, tokens)"
+            ),
+            """\
+def step(params, k_cache, tokens, pos):
+    length = tokens.shape[1]
+    h = params["wte"][tokens] + params["wpe"][:length]  # NNX957
+    k_cache = k_cache.at[:, pos].set((h @ params["key"])[:, 0])
+    return h @ k_cache.swapaxes(1, 2), k_cache
+print(step({"wte": jnp.ones((9, 3)), "wpe": jnp.ones((8, 3)), "key": jnp.eye(3)}, jnp.zeros((1, 8, 3)),
+           jnp.array([[1]]), 2)[0])
 """,
             """\
 class Block(nnx.Module):
@@ -2563,6 +2758,38 @@ print(generate(GPT(nnx.Rngs(0))).shape)
             "print(lm(jnp.ones((1, 1), int), decode=True))\n",
         ),
         clean=(
+            """\
+def embed(params, tokens, offset=0):
+    positions = offset + jnp.arange(tokens.shape[1])
+    return params["wte"][tokens] + params["wpe"][positions]
+def step(params, cache, token):
+    i = cache["index"]
+    h = embed(params, token[:, None], i)
+    k = jax.lax.dynamic_update_slice(cache["k"], h @ params["key"], (0, i, 0))
+    return {"k": k, "index": i + 1}, h @ k.swapaxes(1, 2)
+params = {"wte": jnp.ones((9, 3)), "wpe": jnp.ones((8, 3)), "key": jnp.eye(3)}
+print(step(params, {"k": jnp.zeros((1, 8, 3)), "index": jnp.array(2)}, jnp.array([1]))[1])
+""",
+            # a prompt, whose keys go into the cache of each layer from its beginning on
+            """\
+def forward(params, k_cache, tokens):
+    h = params["wte"][tokens] + params["wpe"][jnp.arange(tokens.shape[1])]
+    for i in range(2):
+        k_cache = k_cache.at[i].set(h)
+    k_cache = jax.lax.dynamic_update_slice(k_cache, h[None], (0, 0, 0, 0))
+    return h, k_cache
+params = {"wte": jnp.ones((9, 3)), "wpe": jnp.ones((8, 3))}
+print(forward(params, jnp.zeros((2, 1, 4, 3)), jnp.ones((1, 4), int))[0])
+""",
+            """\
+def forward(params, cache, tokens, positions=None):
+    if positions is None:
+        positions = jnp.arange(tokens.shape[1])
+    h = params["wte"][tokens] + params["wpe"][positions]
+    return h, cache.at[:, positions[0]].set(h[:, 0])
+params = {"wte": jnp.ones((9, 3)), "wpe": jnp.ones((8, 3))}
+print(forward(params, jnp.zeros((1, 8, 3)), jnp.ones((1, 1), int), jnp.array([3]))[0])
+""",
             """\
 class Decoder(nnx.Module):
     def __init__(self, rngs):

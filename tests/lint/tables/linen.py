@@ -5,6 +5,148 @@ from __future__ import annotations
 from tests.lint.tables import Cases
 
 CASES = {
+    "NNX548": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+from flax.training import train_state
+params = Net().init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+state = train_state.TrainState.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1))
+@jax.jit
+def step(state, v, masks):
+    def loss(params):
+        out = state.apply_fn({"params": params}, v, train=False, rngs={"dropout": masks})  # NNX548
+        return out.mean()
+    return state.apply_gradients(grads=jax.grad(loss)(state.params))
+state = step(state, jnp.ones((2, 3)), key)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+net, tx = Net(), optax.sgd(0.1)
+def step(params, opt_state, v, masks):
+    def loss(params):
+        return net.apply({"params": params}, v, rngs={"dropout": masks}, train=False).sum()  # NNX548
+    value, grads = jax.value_and_grad(loss)(params)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state, value
+params = net.init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+print(step(params, tx.init(params), jnp.ones((2, 3)), key)[2])
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+from flax.training import train_state
+params = Net().init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+state = train_state.TrainState.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1))
+def loss_fn(params, v, masks, train=True):
+    return Net().apply({"params": params}, v, train=train, rngs={"dropout": masks}).mean()
+@jax.jit
+def step(state, v, masks):
+    value, grads = jax.value_and_grad(loss_fn)(state.params, v, masks, train=False)  # NNX548
+    return state.apply_gradients(grads=grads), value
+state, value = step(state, jnp.ones((2, 3)), key)
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+from flax.training import train_state
+params = Net().init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+state = train_state.TrainState.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1))
+@jax.jit
+def step(state, v, masks):
+    def loss(params):
+        out = state.apply_fn({"params": params}, v, train=True, rngs={"dropout": masks})
+        return out.mean()
+    return state.apply_gradients(grads=jax.grad(loss)(state.params))
+state = step(state, jnp.ones((2, 3)), key)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+net, tx = Net(), optax.sgd(0.1)
+def step(params, opt_state, v):
+    def loss(params):
+        return net.apply({"params": params}, v, train=False).sum()
+    value, grads = jax.value_and_grad(loss)(params)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state, value
+params = net.init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+print(step(params, tx.init(params), jnp.ones((2, 3)))[2])
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+from flax.training import train_state
+params = Net().init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+state = train_state.TrainState.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1))
+def loss_fn(params, v, masks, train=True):
+    return Net().apply({"params": params}, v, train=train, rngs={"dropout": masks}).mean()
+@jax.jit
+def step(state, v, masks):
+    value, grads = jax.value_and_grad(loss_fn)(state.params, v, masks, train=True)
+    return state.apply_gradients(grads=grads), value
+state, value = step(state, jnp.ones((2, 3)), key)
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+from flax.training import train_state
+params = Net().init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+state = train_state.TrainState.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1))
+def loss_fn(params, v, masks, train=True):
+    return Net().apply({"params": params}, v, train=train, rngs={"dropout": masks}).mean()
+@jax.jit
+def step(state, v, masks):
+    value, grads = jax.value_and_grad(loss_fn)(state.params, v, masks, train=True)
+    return state.apply_gradients(grads=grads), value
+@jax.jit
+def evaluate(state, v, masks):
+    value, _ = jax.value_and_grad(loss_fn)(state.params, v, masks, train=False)
+    return value
+state, value = step(state, jnp.ones((2, 3)), key)
+print(evaluate(state, jnp.ones((2, 3)), key))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(v))
+net = Net()
+params = net.init(jax.random.key(0), jnp.ones((2, 3)), train=False)["params"]
+def attribution(params, v, masks):
+    def score(params):
+        return net.apply({"params": params}, v, train=False, rngs={"dropout": masks}).sum()
+    return jax.grad(score)(params)
+print(attribution(params, jnp.ones((2, 3)), key))
+""",
+        ),
+    ),
     "NNX696": Cases(
         bad=(
             """\
@@ -498,6 +640,128 @@ z, made = coder.apply({}, jnp.ones((2, 2)), method=coder.decode, rngs={"params":
 """,
         ),
     ),
+    "NNX540": Cases(
+        bad=(
+            """\
+from flax import linen as nn
+class Counted(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        count = self.variable("stats", "count", jnp.zeros, ())
+        mean = self.variable("stats", "mean", jnp.zeros, (3,))
+        count.value += v.shape[0]  # NNX540
+        mean.value = 0.9 * mean.value + 0.1 * v.mean(0)
+        return nn.Dense(2)(v - mean.value)
+net = Counted()
+variables = net.init(key, x)
+print(net.apply(variables, x, mutable=["stats"])[1]["stats"])
+""",
+            """\
+from flax import linen as nn
+class Carried(nn.Module):
+    def setup(self):
+        self.carry = self.variable("memory", "carry", lambda: jnp.zeros((1, 3)))
+        self.cell = nn.Dense(3)
+    def __call__(self, v):
+        hidden = nn.tanh(self.cell(v + self.carry.value))
+        self.carry.value = hidden  # NNX540
+        return hidden
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(Carried()(v))
+net = Net()
+def start(v):
+    variables = net.init(key, v)
+    return variables["params"], variables["memory"]
+params, memory = start(jnp.ones((1, 3)))
+""",
+            """\
+from flax import linen as nn
+class Counted(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        count = self.variable("stats", "count", jnp.zeros, ())
+        mean = self.variable("stats", "mean", jnp.zeros, (3,))
+        if train:
+            count.value += v.shape[0]  # NNX540
+        mean.value = 0.9 * mean.value + 0.1 * v.mean(0)
+        return nn.Dense(2)(v - mean.value)
+net = Counted()
+variables = net.init(key, x)
+print(net.apply(variables, x, mutable=["stats"])[1]["stats"])
+""",
+        ),
+        clean=(
+            """\
+from flax import linen as nn
+class Counted(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        count = self.variable("stats", "count", jnp.zeros, ())
+        mean = self.variable("stats", "mean", jnp.zeros, (3,))
+        if not self.is_initializing():
+            count.value += v.shape[0]
+            mean.value = 0.9 * mean.value + 0.1 * v.mean(0)
+        return nn.Dense(2)(v - mean.value)
+net = Counted()
+variables = net.init(key, x)
+print(net.apply(variables, x, mutable=["stats"])[1]["stats"])
+""",
+            """\
+from flax import linen as nn
+class Counted(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        count = self.variable("stats", "count", jnp.zeros, ())
+        mean = self.variable("stats", "mean", jnp.zeros, (3,))
+        if train:
+            count.value += v.shape[0]
+        return nn.Dense(2)(v - mean.value)
+net = Counted()
+variables = net.init(key, x, train=False)
+print(net.apply(variables, x, mutable=["stats"])[1]["stats"])
+""",
+            """\
+from flax import linen as nn
+class Counted(nn.Module):
+    @nn.compact
+    def __call__(self, v, train=True):
+        count = self.variable("stats", "count", jnp.zeros, ())
+        mean = self.variable("stats", "mean", jnp.zeros, (3,))
+        count.value += v.shape[0]
+        mean.value = 0.9 * mean.value + 0.1 * v.mean(0)
+        return nn.Dense(2)(v - mean.value)
+net = Counted()
+params = net.init(key, x)["params"]
+print(net.apply({"params": params}, x, mutable=["stats"])[1]["stats"])
+""",
+            """\
+from flax import linen as nn
+class Kept(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        last = self.variable("stats", "last", jnp.zeros, (3,))
+        last.value = v.mean(0)
+        return nn.Dense(2)(v)
+variables = Kept().init(key, x)
+print(Kept().apply(variables, x, mutable=["stats"])[1]["stats"])
+""",
+            """\
+from flax import linen as nn
+class Summed(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        fresh = self.has_variable("stats", "total")
+        total = self.variable("stats", "total", jnp.zeros, ())
+        if fresh:
+            total.value = total.value + v.sum()
+        return nn.Dense(2)(v)
+variables = Summed().init(key, x)
+print(Summed().apply(variables, x, mutable=["stats"])[1]["stats"])
+""",
+        ),
+    ),
     "NNX586": Cases(
         bad=(
             """\
@@ -530,6 +794,35 @@ class Coder(nn.Module):
 coder = Coder()
 variables = coder.init(jax.random.key(0), jnp.ones((2, 3)))
 z = coder.encode(jnp.ones((2, 3)))  # NNX586
+""",
+            """\
+from flax import linen as nn
+class Coder(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(3)
+    def encode(self, v):
+        return self.inner(v)
+    def __call__(self, v):
+        return nn.relu(self.encode(v))
+def encoded(coder, variables, v):
+    return coder.encode({"params": variables["params"]}, v)  # NNX586
+coder = Coder()
+variables = coder.init(key, x)
+print(encoded(coder, variables, x))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+class Trainer:
+    def __init__(self):
+        self.net = Net()
+        self.params = self.net.init(key, x)["params"]
+    def predict(self, v):
+        return self.net({"params": self.params}, v)  # NNX586
+Trainer().predict(x)
 """,
         ),
         clean=(
@@ -577,6 +870,34 @@ class Net(nn.Module):
     def __call__(self, v):
         return mlp(v)
 variables = Net().init(jax.random.key(0), jnp.ones((2, 3)))
+""",
+            """\
+from flax import linen as nn
+class Coder(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(3)
+    def encode(self, v):
+        return self.inner(v)
+    def __call__(self, v):
+        return nn.relu(self.encode(v))
+def encoded(coder, variables, v):
+    return coder.apply({"params": variables["params"]}, v, method="encode"), coder.bind(variables).encode(v)
+coder = Coder()
+variables = coder.init(key, x)
+print(encoded(coder, variables, x))
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v):
+        return nn.Dense(2)(v)
+    def predict(self, variables, v):
+        return self.apply(variables, v)
+net = Net()
+def predicted(net, params, v):
+    return net.predict({"params": params}, v)
+print(predicted(net, net.init(key, x)["params"], x))
 """,
         ),
     ),

@@ -367,6 +367,31 @@ print(run)
     "NNX864": Cases(
         bad=(
             """\
+def follow(place, force):
+    place = place + 0.1 * force
+    return place, place
+path, last = jax.lax.scan(follow, jnp.zeros(4), x)  # NNX864
+""",
+            """\
+def descend(p, s, xs):
+    tx = optax.sgd(0.1)
+    def body(carry, batch):
+        p, s = carry
+        loss, grads = jax.value_and_grad(lambda p: jnp.mean((p * batch) ** 2))(p)
+        updates, s = tx.update(grads, s, p)
+        return (optax.apply_updates(p, updates), s), loss
+    losses, (p_new, s_new) = jax.lax.scan(body, (p, s), xs)  # NNX864
+    return p_new, losses
+""",
+            """\
+class Reservoir:
+    def __init__(self, n):
+        self.h = jnp.zeros(n)
+    def run(self, inputs):
+        states, self.h = jax.lax.scan(lambda h, u: (jnp.tanh(h + u), h), self.h, inputs)  # NNX864
+        return states
+""",
+            """\
 def body(carry, v):
     net, h = carry
     h = net(h) + v
@@ -442,6 +467,21 @@ loop(body, jnp.zeros(2), x)
 """,
         ),
         clean=(
+            """\
+def both(carry, row):
+    place, speed = carry
+    return (place + speed, speed), (place, speed)
+end, (place, speed) = jax.lax.scan(both, (jnp.zeros(4), jnp.ones(4)), x)
+print(end, place, speed)
+""",
+            """\
+def follow(place, force):
+    place = place + 0.1 * force
+    return place, place
+last, path = jax.lax.scan(follow, jnp.zeros(4), x)
+final_state, outputs = jax.lax.scan(follow, jnp.zeros(4), x)
+print(last, path, final_state, outputs)
+""",
             """\
 def body(carry, v):
     net, h = carry
@@ -540,6 +580,39 @@ jax.lax.scan(body, jnp.float32(1), x)
     ),
     "NNX865": Cases(
         bad=(
+            """\
+def moments(xs):
+    def update(carry, x):
+        count, mean = carry
+        count = count + 1
+        return None, (count, mean + (x - mean) / count)  # NNX865
+    return jax.lax.scan(update, (0.0, 0.0), xs)
+""",
+            """\
+def fit(params, xs):
+    def one(params, x):
+        loss, grads = jax.value_and_grad(lambda p: jnp.mean((p["w"] * x) ** 2))(params)
+        return loss, jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)  # NNX865
+    return jax.lax.scan(one, params, xs)
+""",
+            """\
+def begin(n):
+    return {"total": jnp.zeros(n), "count": jnp.zeros(())}
+def centred(stats, row):
+    stats = {"total": stats["total"] + row, "count": stats["count"] + 1}
+    return row - stats["total"] / stats["count"], stats  # NNX865
+out = jax.lax.scan(centred, begin(4), x)
+""",
+            """\
+import typing
+class Walker(typing.NamedTuple):
+    place: jax.Array
+    speed: jax.Array
+def advance(walker, _):
+    speed = 0.9 * walker.speed - 0.1 * walker.place
+    return speed.sum(), Walker(walker.place + speed, speed)  # NNX865
+out = jax.lax.scan(advance, Walker(jnp.ones(3), jnp.zeros(3)), None, length=3)
+""",
             """\
 def propagator(phases):
     def propagate(psi):
@@ -793,6 +866,37 @@ print(jax.lax.cond(x[0] > 0, take, lambda pair: (pair[0], 0), (x, x)))  # NNX865
             "y = jax.lax.cond(x[0] > 0, lambda s: 0, lambda s: s, x.sum())  # NNX865\n",
         ),
         clean=(
+            """\
+def mapped(rows):
+    def body(carry, row):
+        del carry
+        return None, row.sum()
+    return jax.lax.scan(body, None, rows)
+print(mapped(x))
+""",
+            """\
+def settled(params, rows):
+    def body(before, row):
+        loss, grads = jax.value_and_grad(lambda p: jnp.mean((p["w"] * row) ** 2))(params)
+        return loss, loss - before
+    return jax.lax.scan(body, 0.0, rows)
+print(settled({"w": jnp.ones(4)}, x))
+""",
+            """\
+def optional(state, rows):
+    def body(state, row):
+        if state is None:
+            return None, row.sum()
+        return state + 1, row.sum() + state
+    return jax.lax.scan(body, state, rows)
+print(optional(None, x), optional(0, x))
+""",
+            """\
+def turned(points, _):
+    first, second = points
+    return points @ jnp.array([[0.0, 1.0], [-1.0, 0.0]]), first.sum() + second.sum()
+print(jax.lax.scan(turned, jnp.ones((2, 2)), None, length=3))
+""",
             """\
 def packet(n):
     psi = jnp.exp(-(jnp.linspace(-1.0, 1.0, n) ** 2))
@@ -1089,6 +1193,26 @@ out = jax.lax.scan(body, jnp.zeros(3, jnp.bfloat16), Rows(jnp.ones((4, 3), jnp.b
     ),
     "NNX866": Cases(
         bad=(
+            """\
+def follow(place, forces):
+    def step(place, force):
+        place = place + 0.1 * force
+        return place, place
+    return jax.lax.scan(step, forces, place)  # NNX866
+""",
+            """\
+def settle(nodes):
+    def step(nodes, _):
+        return 0.5 * nodes, nodes.sum()
+    return jax.lax.scan(step, None, nodes, length=5)  # NNX866
+""",
+            """\
+def chain(key, start):
+    def step(place, key):
+        place = place + jax.random.normal(key, place.shape)
+        return place, place
+    return jax.lax.scan(step, jax.random.split(key, 3), start)[1]  # NNX866
+""",
             "jax.lax.fori_loop(0, 3, lambda v, i: v + i, x)  # NNX866\n",
             "jax.lax.fori_loop(0, 3, lambda v: v * 2, x)  # NNX866\n",
             """\
@@ -1107,6 +1231,37 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
             "y = jax.lax.cond(x[0] > 0, lambda: x, lambda a: a, x)  # NNX866\n",
         ),
         clean=(
+            """\
+def follow(place, forces):
+    def step(place, force):
+        place = place + 0.1 * force
+        return place, place
+    return jax.lax.scan(step, place, forces)
+print(follow(jnp.zeros(4), x))
+""",
+            """\
+def chains(keys, steps):
+    def step(keys, number):
+        keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, number)
+        return keys, jax.vmap(jax.random.normal)(keys)
+    return jax.lax.scan(step, keys, steps)[1]
+print(chains(jax.random.split(jax.random.key(0), 2), jnp.arange(3)))
+""",
+            """\
+def sums(rows):
+    def step(_, row):
+        return None, row.sum()
+    return jax.lax.scan(step, None, rows)[1]
+print(sums(x))
+""",
+            """\
+def filled(keys, start):
+    def step(key, row):
+        key, part = jax.random.split(key)
+        return key, row + jax.random.normal(part, row.shape)
+    return jax.lax.scan(step, keys, start)[1]
+print(filled(jax.random.key(0), x))
+""",
             """\
 def first(given, scale):
     return given["v"] * scale

@@ -961,6 +961,13 @@ Trainer().fit()
         ),
         clean=(
             """\
+step = jax.pmap(lambda params, average: (params + 1, average + params), donate_argnums=(0, 1))
+params = jax.pmap(lambda v: v)(jnp.ones((1, 3)))
+average = params
+params, average = step(params=params, average=average)
+print(params, average)
+""",
+            """\
 @partial(nnx.jit, donate_argnums=(0, 1))
 def step(q, target, v):
     q.kernel[...] += target(v).sum()
@@ -3471,6 +3478,20 @@ jax.grad(loss)({"query": jnp.ones(3), "out": jnp.ones(3)}, jnp.ones((2, 4, 3)), 
     "NNX871": Cases(
         bad=(
             """\
+@nnx.jit
+def step(model, optimizer, x):
+    grads = nnx.grad(lambda m: (m(x) ** 2).mean())(model)  # NNX871
+""",
+            """\
+tx = optax.adam(0.1)
+w = jnp.zeros(4)
+state = tx.init(w)
+for batch in batches:
+    grads = jax.grad(lambda w: jnp.mean((batch[0] @ w) ** 2))(w)
+    updates, state = tx.update(grads, state, w)  # NNX871
+print(w)
+""",
+            """\
 tx = optax.adam(1e-3)
 @jax.jit
 def step(params, opt_state, grads):
@@ -3513,6 +3534,26 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+def shapes(model, x):
+    grads = nnx.grad(lambda m: (m(x) ** 2).mean())(model)
+    return jax.tree.map(jnp.shape, grads)
+print(shapes(model, x))
+def warm_up(model, x):
+    grads = nnx.grad(lambda m: (m(x) ** 2).mean())(model)
+warm_up(model, x)
+""",
+            """\
+tx = optax.adam(0.1)
+w = jnp.zeros(4)
+state = tx.init(w)
+for row in x:
+    grads = jax.grad(lambda w: jnp.mean((row * w) ** 2))(w)
+    updates, state = tx.update(grads, state, w)
+def moved():
+    return optax.apply_updates(w, updates)
+print(moved())
+""",
             """\
 def step(params, state, tx, v):
     grads = jax.grad(lambda p: jnp.sum((p * v) ** 2))(params)

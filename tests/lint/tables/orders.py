@@ -669,6 +669,38 @@ print(encoded(jnp.array([1, 2]), 4), encoded(jnp.array([1, 2, 3]), 4))
     "NNX582": Cases(
         bad=(
             """\
+def pca(rows, k):
+    centred = rows - rows.mean(0)
+    vals, vecs = jnp.linalg.eigh(centred.T @ centred / len(rows))
+    return centred @ vecs[:, :k]  # NNX582
+print(pca(jnp.arange(12.0).reshape(4, 3) ** 2, 2))
+""",
+            """\
+def project(rows, n_components):
+    w, v = np.linalg.eigh(np.cov(rows, rowvar=False))
+    basis = v[:, :n_components]  # NNX582
+    return rows @ basis
+print(project(np.arange(12.0).reshape(4, 3) ** 2, 2))
+""",
+            """\
+class PCA:
+    def fit(self, rows):
+        found = jnp.linalg.eigh(jnp.cov(rows.T))
+        self.explained = found.eigenvalues[:2]  # NNX582
+        self.axes = found.eigenvectors[:, :2]  # NNX582
+        return self
+PCA().fit(jnp.arange(12.0).reshape(4, 3) ** 2)
+""",
+            """\
+def rates(hessian):
+    vals = jnp.linalg.eigvalsh(hessian)
+    lambda_max = vals[0]  # NNX582
+    lambda_min = vals[-1]  # NNX582
+    cond = vals[0] / vals[-1]  # NNX582
+    return lambda_max, lambda_min, cond
+print(rates(jnp.diag(jnp.array([1.0, 3.0]))))
+""",
+            """\
 def topk_accuracy(logits, labels, k=5):
     idx = jnp.argsort(logits, axis=-1)[:, :k]  # NNX582
     return jnp.mean(jnp.any(idx == labels[:, None], axis=-1))
@@ -698,6 +730,45 @@ print(keep(jnp.array([0.1, 0.7, 0.2]), 1))
 """,
         ),
         clean=(
+            """\
+def pca(rows, k):
+    w, v = jnp.linalg.eigh(jnp.cov(rows.T))
+    v, w = v[:, ::-1], w[::-1]
+    return rows @ v[:, :k], w[:k]
+print(pca(jnp.arange(12.0).reshape(4, 3) ** 2, 2))
+""",
+            """\
+def spectral_embedding(laplacian, n_components):
+    w, v = jnp.linalg.eigh(laplacian)
+    return v[:, :n_components]
+def normals(points):
+    w, v = jnp.linalg.eigh(jnp.cov(points.T))
+    return v[:, 0]
+def minor_components(rows, k):
+    w, v = jnp.linalg.eigh(jnp.cov(rows.T))
+    return rows @ v[:, :k]
+def pca(rows, k):
+    w, v = jnp.linalg.eigh(-jnp.cov(rows.T))
+    return rows @ v[:, :k]
+rows = jnp.arange(12.0).reshape(4, 3) ** 2
+print(spectral_embedding(jnp.eye(3), 2), normals(rows), minor_components(rows, 1), pca(rows, 1))
+""",
+            """\
+def probabilistic_pca(rows, q):
+    w, v = jnp.linalg.eigh(jnp.cov(rows.T))
+    d = len(w)
+    sigma2 = w[: d - q].mean()
+    return v[:, -q:] * jnp.sqrt(w[-q:] - sigma2)
+print(probabilistic_pca(jnp.arange(12.0).reshape(4, 3) ** 2, 1))
+""",
+            """\
+def bounds(hessian):
+    vals = jnp.linalg.eigvalsh(hessian)
+    lambda_min, lambda_max = vals[0], vals[-1]
+    largest = jnp.linalg.svd(hessian)[1][0]
+    return lambda_max, lambda_min, vals[-1] / vals[0], largest
+print(bounds(jnp.diag(jnp.array([1.0, 3.0]))))
+""",
             """\
 def topk_accuracy(logits, labels, k=2):
     idx = jnp.argsort(logits, axis=-1)[:, -k:]

@@ -164,6 +164,35 @@ grads = nnx.grad(lambda m: m(v).sum())(gated)
 weights_opt.update(gated, grads)
 gates_opt.update(gated, nnx.filter_state(grads, Gate))
 """,
+            """\
+class Agent(nnx.Module):
+    def __init__(self, rngs):
+        self.online = nnx.Linear(3, 2, rngs=rngs)
+        self.target = nnx.clone(self.online)
+    def td(self, v, w):
+        return jnp.mean((self.online(v)[:, 0] - 0.9 * self.target(w).max(-1)) ** 2)
+agent = Agent(nnx.Rngs(0))
+opt = nnx.Optimizer(agent, optax.adam(1e-3), wrt=nnx.Param)  # NNX795
+@nnx.jit
+def learn(agent, opt, v, w):
+    opt.update(agent, nnx.grad(lambda a: a.td(v, w))(agent))
+learn(agent, opt, jnp.ones((4, 3)), jnp.ones((4, 3)))
+""",
+            """\
+class Agent(nnx.Module):
+    def __init__(self, rngs):
+        self.online = nnx.Linear(3, 2, rngs=rngs)
+        self.target_net = nnx.Linear(3, 2, rngs=rngs)
+    def td(self, v, w):
+        return jnp.mean((self.online(v)[:, 0] - 0.9 * self.target_net(w).max(-1)) ** 2)
+agent = Agent(nnx.Rngs(0))
+opt = nnx.Optimizer(agent, optax.adam(1e-3), wrt=nnx.Param)  # NNX795
+@nnx.jit
+def learn(agent, opt, v, w):
+    opt.update(agent, nnx.grad(lambda a: a.td(v, w))(agent))
+learn(agent, opt, jnp.ones((4, 3)), jnp.ones((4, 3)))
+nnx.update(agent.target_net, nnx.clone(nnx.state(agent.online)))
+""",
         ),
         clean=(
             """\
@@ -332,6 +361,34 @@ grads = nnx.grad(lambda m: m.body(v).sum())(net)
 whole.update(net, grads)
 grads = nnx.grad(lambda m: m(v).sum(), argnums=nnx.DiffState(0, of_head))(net)
 probe.update(net, grads)
+""",
+            """\
+class Agent(nnx.Module):
+    def __init__(self, rngs):
+        self.online = nnx.Linear(3, 2, rngs=rngs)
+        self.target = nnx.clone(self.online)
+    def td(self, v, w):
+        return jnp.mean((self.online(v)[:, 0] - 0.9 * jax.lax.stop_gradient(self.target(w).max(-1))) ** 2)
+agent = Agent(nnx.Rngs(0))
+opt = nnx.Optimizer(agent, optax.adam(1e-3), wrt=nnx.Param)
+@nnx.jit
+def learn(agent, opt, v, w):
+    opt.update(agent, nnx.grad(lambda a: a.td(v, w))(agent))
+learn(agent, opt, jnp.ones((4, 3)), jnp.ones((4, 3)))
+""",
+            """\
+class Towers(nnx.Module):
+    def __init__(self, rngs):
+        self.source_encoder = nnx.Linear(3, 2, rngs=rngs)
+        self.target_encoder = nnx.Linear(3, 2, rngs=rngs)
+    def td(self, v, w):
+        return jnp.mean((self.source_encoder(v) - self.target_encoder(w)) ** 2)
+agent = Towers(nnx.Rngs(0))
+opt = nnx.Optimizer(agent, optax.adam(1e-3), wrt=nnx.Param)
+@nnx.jit
+def learn(agent, opt, v, w):
+    opt.update(agent, nnx.grad(lambda a: a.td(v, w))(agent))
+learn(agent, opt, jnp.ones((4, 3)), jnp.ones((4, 3)))
 """,
         ),
     ),

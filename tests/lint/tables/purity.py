@@ -2039,6 +2039,29 @@ y = jax.jit(solve)(x)
     "NNX807": Cases(
         bad=(
             """\
+from typing import Any
+from flax.training.train_state import TrainState
+class Learner(TrainState):
+    table: Any = None
+state = Learner.create(apply_fn=None, params={"w": x}, tx=optax.sgd(0.1), table=jnp.arange(3.0))
+@jax.jit
+def loss(params, v):
+    return (params["w"] * state.table * v).sum()  # NNX807
+for _ in range(3):
+    state = state.apply_gradients(grads=jax.grad(loss)(state.params, x))
+    state = state.replace(table=state.table * 0.5)
+""",
+            """\
+scale = 1.0
+loss = lambda p: scale * (p**2).sum()  # NNX807
+@partial(jax.jit, static_argnames="loss")
+def fit(p, loss):
+    return jax.grad(loss)(p)
+fit(x, loss)
+scale = 2.0
+fit(x, loss)
+""",
+            """\
 class Trainer:
     def __init__(self, rate):
         self.rate = rate
@@ -2464,6 +2487,30 @@ print(mean(rows))
 """,
         ),
         clean=(
+            """\
+from typing import Any
+from flax.training.train_state import TrainState
+class Learner(TrainState):
+    table: Any = None
+state = Learner.create(apply_fn=None, params={"w": x}, tx=optax.sgd(0.1), table=jnp.arange(3.0))
+@jax.jit
+def loss(params, v):
+    return (params["w"] * state.table * v).sum()
+for _ in range(3):
+    state = state.apply_gradients(grads=jax.grad(loss)(state.params, x))
+print(state.step)
+""",
+            """\
+scale = 1.0
+loss = lambda p: scale * (p**2).sum()
+@partial(jax.jit, static_argnames="loss")
+def fit(p, loss):
+    return jax.grad(loss)(p)
+print(fit(x, loss))
+scale = 2.0
+other = lambda p: scale * jnp.abs(p).sum()
+print(fit(x, other))
+""",
             """\
 class Trainer:
     def __init__(self, rate):
@@ -3825,6 +3872,14 @@ optimizer.update(model, nnx.grad(lambda m: ((m(x) - teacher(x)) ** 2).mean())(mo
     "NNX810": Cases(
         bad=(
             """\
+import numpy as np
+@jax.jit
+def solved(a, b):
+    misfit = lambda v: np.linalg.norm(b - a @ v)  # NNX810
+    return a.T @ b + misfit(jnp.ones(3))
+solved(jnp.ones((2, 3)), jnp.ones(2))
+""",
+            """\
 import scipy.stats
 from scipy.interpolate import CubicSpline, interp1d
 class Instrument:
@@ -3940,6 +3995,14 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+import numpy as np
+@jax.jit
+def solved(a, b):
+    misfit = lambda v: 0.5 * np.linalg.norm(b - a @ v) ** 2
+    return a.T @ b
+print(solved(jnp.ones((2, 3)), jnp.ones(2)))
+""",
             """\
 from scipy.interpolate import CubicSpline
 import scipy.stats

@@ -224,6 +224,20 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def walk(place, steps):
+    for _ in range(steps):
+        noise = 0.1
+        place = place + noise * jax.random.normal(jax.random.key(0), place.shape)  # NNX830
+    return place
+""",
+            """\
+def begin(key, sizes):
+    layers = []
+    for rows, columns in zip(sizes[:-1], sizes[1:]):
+        layers.append(jax.random.normal(jax.random.PRNGKey(42), (rows, columns)))  # NNX830
+    return layers
+""",
+            """\
 def color_transform(k, images):
     return images * jax.random.uniform(k, (), minval=0.8, maxval=1.2)
 def augmented(k, pixels, size):
@@ -883,6 +897,40 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def timings(sizes):
+    found = []
+    for size in sizes:
+        table = jax.random.normal(jax.random.key(0), (size, size))
+        found.append(table @ table)
+    return found
+print(timings([2, 3]))
+""",
+            """\
+def noisy(rows):
+    for row in rows:
+        row = row + jax.random.normal(jax.random.key(0), row.shape)
+        print(row)
+noisy(x)
+""",
+            """\
+def optional(size, rounds, key=None):
+    for _ in range(rounds):
+        if key is None:
+            key = jax.random.key(0)
+        key, part = jax.random.split(key)
+        print(jax.random.normal(part, (size,)))
+    return size
+optional(2, 2)
+""",
+            """\
+def render_policy(params, key, path):
+    print(path, params @ jax.random.normal(key, (3,)))
+several = jnp.ones((4, 3))
+key = jax.random.key(0)
+for i in range(4):
+    render_policy(several[i], key, f"{i}.png")
+""",
             """\
 def step_fn(key, cache, token):
     return jax.random.categorical(key, cache), cache + token

@@ -757,6 +757,19 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
     "NNX838": Cases(
         bad=(
             """\
+def train(params, rows):
+    tx = optax.adam(0.1)
+    @jax.jit
+    def step(params, state, row):
+        loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(params)
+        updates, state = tx.update(grads, state, params)
+        return optax.apply_updates(params, updates), state, loss
+    for row in rows:
+        state = tx.init(params)  # NNX838
+        params, state, loss = step(params, state, row)
+    return params
+""",
+            """\
 tx = optax.adam(1e-2)
 def loss_fn(w, v):
     return jnp.mean((v * w) ** 2)
@@ -949,6 +962,26 @@ chunks(jnp.zeros(2))
 """,
         ),
         clean=(
+            """\
+def train(params, rows):
+    tx = optax.adam(0.1)
+    @jax.jit
+    def step(params, state, row):
+        loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(params)
+        updates, state = tx.update(grads, state, params)
+        return optax.apply_updates(params, updates), state, loss
+    state = tx.init(params)
+    for row in rows:
+        params, state, loss = step(params, state, row)
+    ends = []
+    for start in rows:
+        state = tx.init(start)
+        for row in rows:
+            start, state, loss = step(start, state, row)
+        ends.append(start)
+    return params, ends
+print(train(jnp.ones(4), x))
+""",
             """\
 tx = optax.adam(1e-2)
 def loss_fn(w, v):
@@ -1346,6 +1379,13 @@ gathered(lambda params, v: (params["w"] * v).sum(), {"w": x}, batches)
     "NNX848": Cases(
         bad=(
             """\
+bar = jnp.array([0] * 4)
+bar = bar.at[0].set(0.5)  # NNX848
+""",
+            """\
+cells = jnp.array(3 * [0, 1]).at[1].add(x.sum() / 3).at[2].set(0.25)  # NNX848
+""",
+            """\
 v = jnp.arange(0, 6, step=2)
 v = v.at[1].set(0.5)  # NNX848
 w = jnp.linspace(0, 10, 11, dtype=int)
@@ -1363,6 +1403,10 @@ def ranks(v):
             "v = jnp.arange(3)\nv = v.at[1].set(jnp.mean(x))  # NNX848\n",
         ),
         clean=(
+            """\
+bar = jnp.array([0.0] * 4).at[0].set(0.5)
+whole = jnp.array([0] * 4).at[0].set(2), jnp.array([0] * 4, dtype=float).at[0].set(0.5)
+""",
             """\
 step = 0.25
 times = jnp.arange(0, 2, step=step)
@@ -1977,6 +2021,14 @@ train("adam", x)
     "NNX886": Cases(
         bad=(
             """\
+def loss_fn(net, batch):
+    return optax.sigmoid_binary_cross_entropy(batch["label"], net(batch["x"])).mean()  # NNX886
+""",
+            """\
+def other(net, x, y):
+    return optax.softmax_cross_entropy(jax.nn.one_hot(y, 3), net(x)).mean()  # NNX886
+""",
+            """\
 def loss(logits, classes):
     smooth = optax.smooth_labels(jax.nn.one_hot(classes, 10), 0.1)
     return optax.softmax_cross_entropy_with_integer_labels(logits, smooth).mean()  # NNX886
@@ -1996,6 +2048,19 @@ def loss(logits, classes):
             "    return optax.sigmoid_binary_cross_entropy(targets, pred_logits).mean()  # NNX886\n",
         ),
         clean=(
+            """\
+def loss_fn(net, images, labels):
+    logits = net(images)
+    hard = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+    return hard + optax.softmax_cross_entropy(logits, jax.nn.one_hot(labels, 2)).mean()
+print(loss_fn(nnx.Linear(4, 2, rngs=nnx.Rngs(0)), x, jnp.zeros(x.shape[0], jnp.int32)))
+""",
+            """\
+def consistency(net, y, targets):
+    soft = optax.softmax_cross_entropy(y, nnx.softmax(net(y))).mean()
+    return optax.sigmoid_binary_cross_entropy(y, targets).mean() + soft
+print(consistency(lambda v: v, x, jnp.ones_like(x)))
+""",
             """\
 def loss(logits, classes):
     smooth = optax.smooth_labels(jax.nn.one_hot(classes, 3), 0.1)

@@ -85,6 +85,20 @@ def penalty(critic, mixed):
     return (optax.global_norm(grads) - 1) ** 2
 print(penalty(model, jnp.ones((2, 3))))
 """
+_SLOPES = """\
+def penalty(critic, mixed):
+    grads = jax.grad(lambda v: critic(v).sum())(mixed)
+    norms = jnp.linalg.norm(grads)  # NNX563
+    return jnp.mean((norms - 1.0) ** 2)
+print(penalty(model, jnp.ones((2, 3))))
+"""
+_MEAN_SLOPES = """\
+def penalty(critic, mixed):
+    grads = jax.grad(lambda v: critic(v).mean())(mixed)  # NNX563
+    norms = jnp.linalg.norm(grads, axis=-1)
+    return jnp.mean((norms - 1.0) ** 2)
+print(penalty(model, jnp.ones((2, 3))))
+"""
 _APPLIED = """\
 def apply(w, v):
     return v @ w
@@ -127,6 +141,12 @@ class Learner:
     def loss(self, values, rewards):
         return jnp.mean((values[:-1] - self.targets(rewards, v_tp1=values[:-1])) ** 2)  # NNX566
 print(Learner().loss(jnp.arange(4.0), x))
+"""
+_MAPPED = """\
+def corrected(m, v, beta1, beta2, t):
+    first = jax.tree.map(lambda value: value / (1.0 - beta1**t), m)
+    return first, jax.tree.map(lambda value: value / (1.0 - beta2**t), v)
+print(corrected({"w": x}, {"w": x}, 0.9, 0.99, 2))
 """
 _CORRECTED = """\
 def corrected(m, v, beta1, beta2, t):
@@ -181,8 +201,40 @@ CASES = {
         ),
     ),
     "NNX563": Cases(
-        bad=(_PENALTY, _APPLIED, _PENALTY.replace("lambda model: model(mixed)", "lambda net: jnp.tanh(net(mixed))")),
+        bad=(
+            _PENALTY,
+            _APPLIED,
+            _PENALTY.replace("lambda model: model(mixed)", "lambda net: jnp.tanh(net(mixed))"),
+            # of the whole batch
+            _SLOPES,
+            _SLOPES.replace("jnp.linalg.norm(grads)", "jnp.sqrt(jnp.sum(grads**2) + 1e-12)"),
+            _SLOPES.replace("jnp.linalg.norm(grads)", "optax.global_norm(grads)").replace(
+                "jnp.mean((norms - 1.0) ** 2)", "jnp.square(norms - 1).mean()"
+            ),
+            # of a mean
+            _MEAN_SLOPES,
+            _MEAN_SLOPES.replace("jnp.linalg.norm(grads, axis=-1)", "jnp.sqrt(jnp.sum(jnp.square(grads), axis=1))"),
+            _MEAN_SLOPES.replace("jax.grad(lambda v: critic(v).mean())", "jax.grad(mean_score)").replace(
+                "    grads =", "    def mean_score(v):\n        return jnp.mean(critic(v)[..., 0])\n    grads ="
+            ),
+        ),
         clean=(
+            _right(_SLOPES, ("norm(grads)", "norm(grads, axis=-1)")),
+            _right(_SLOPES, ("jnp.mean((norms - 1.0) ** 2)", "(norms - 1.0) ** 2")),  # of one sample, as far as is seen
+            _right(_MEAN_SLOPES, ("(norms - 1.0) ** 2", "norms")),
+            _right(_SLOPES, ("norm(grads)", "norm(grads.reshape(len(grads), -1), axis=1)")),
+            _right(_MEAN_SLOPES, ("critic(v).mean()", "critic(v).sum()")),
+            _right(
+                _MEAN_SLOPES, ("jax.grad(lambda v: critic(v).mean())", "jax.vmap(jax.grad(lambda v: critic(v).mean()))")
+            ),
+            _right(_MEAN_SLOPES, ("norm(grads, axis", "norm(grads * len(mixed), axis")),
+            # of one sample
+            """\
+def penalty(critic, one):
+    slope = jax.grad(lambda v: critic(v).sum())(one)
+    return jnp.mean((jnp.linalg.norm(slope) - 1.0) ** 2)
+print(jax.vmap(lambda one: penalty(model, one))(jnp.ones((2, 3))).mean())
+""",
             _right(
                 _PENALTY,
                 ("nnx.grad(lambda model: model(mixed).sum())(critic)", "jax.grad(lambda v: critic(v).sum())(mixed)"),
@@ -196,6 +248,8 @@ CASES = {
         bad=(_RMS, _ADAM, _MOMENTUM, _CORRECTED),
         clean=(
             _right(_CORRECTED, ("v / (1 - beta1**t)", "v / (1 - beta2**t)")),
+            _MAPPED,
+            _MAPPED.replace("value", "v"),
             _right(_RMS, ("0.1 * g  #", "0.1 * g**2  #")),
             _right(_ADAM, ("(1 - 0.99) * grad", "(1 - 0.99) * grad * grad")),
             _right(_MOMENTUM, ("w + 0.1 * v", "w - 0.1 * v")),

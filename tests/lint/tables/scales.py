@@ -1060,6 +1060,27 @@ print(happens(key, 2.0, 0.1))
     "NNX950": Cases(
         bad=(
             """\
+from jax.scipy.stats import norm
+def log_likelihood(y, mu, sigma):
+    return norm.logpdf(y, mu, sigma**2).sum()  # NNX950
+print(log_likelihood(x, 0.0, 0.3))
+""",
+            """\
+from jax.scipy import stats
+def fitted(y):
+    spread = jnp.var(y)
+    return stats.norm.cdf(y, jnp.mean(y), spread)  # NNX950
+print(fitted(x))
+""",
+            """\
+import jax.scipy.stats as st
+class Noise:
+    def __init__(self, noise_variance):
+        self.noise_variance = noise_variance
+    def log_prob(self, y, mean):
+        return st.norm.logpdf(y, loc=mean, scale=self.noise_variance)  # NNX950
+""",
+            """\
 def sample(key, mean, log_var):
     return mean + log_var * jax.random.normal(key, mean.shape)  # NNX950
 print(sample(key, x, x))
@@ -1128,6 +1149,33 @@ print(likelihood(x, x, x))
             "print(rsample(key, x, x))\n",
         ),
         clean=(
+            """\
+from jax.scipy.stats import norm
+def groups(y, sigma_1, sigma_2, mu2, sigma2):
+    return norm.logpdf(y, 0.0, sigma_1) + norm.logpdf(y, 0.0, sigma_2) + norm.logpdf(y, mu2, sigma2)
+print(groups(x, 1.0, 2.0, 0.5, 3.0))
+""",
+            """\
+import jax.scipy.stats as stats
+def joint(v, sigma_1, sigma_2):
+    return stats.norm.logpdf(v, 0.0, sigma_1) + stats.norm.logpdf(v, 1.0, sigma_2)
+print(joint(x, 0.5, 2.0))
+""",
+            """\
+from jax.scipy.stats import norm
+def log_likelihood(y, mu, sigma, variance, p):
+    root = jnp.sqrt(variance)
+    total = norm.logpdf(y, mu, sigma) + norm.logpdf(y, mu, root) + norm.logpdf(y, mu, jnp.sqrt(sigma**2))
+    return total + norm.logpdf(y, mu, jnp.std(y)) + norm.logpdf(y, mu, p**2) + norm.logpdf(y, sigma**2, sigma)
+print(log_likelihood(x, 0.0, 0.3, 2.0, 1.5))
+""",
+            """\
+from jax.scipy.stats import norm
+def learned(y, mu, raw):
+    noise_variance = jax.nn.softplus(raw)
+    return norm.logpdf(y, mu, noise_variance)
+print(learned(x, 0.0, 0.3))
+""",
             """\
 def spread(v, log_var):
     return jax.scipy.stats.norm.logpdf(v, 0.0, jax.nn.softplus(log_var))

@@ -646,6 +646,39 @@ print(threshold(np.arange(100.0), 90))
     "NNX652": Cases(
         bad=(
             """\
+def slope(u, length, n):
+    x = jnp.linspace(0.0, length, n)
+    k = 2 * jnp.pi * jnp.fft.fftfreq(n, d=length / n)  # NNX652
+    return jnp.fft.ifft(1j * k * jnp.fft.fft(u(x))).real
+print(slope(jnp.sin, 6.0, 16))
+""",
+            """\
+def waves(n):
+    x = jnp.linspace(0, 2 * jnp.pi, n)
+    k = jnp.fft.rfftfreq(n, 1.0 / n)  # NNX652
+    return jnp.fft.irfft(1j * k * jnp.fft.rfft(jnp.sin(x)), n=n)
+print(waves(16))
+""",
+            """\
+class Grid:
+    def __init__(self, length, n):
+        self.length, self.n = length, n
+        self.x = jnp.linspace(0.0, self.length, self.n)
+    @property
+    def dx(self):
+        return self.length / self.n  # NNX652
+    def frequencies(self):
+        return jnp.fft.fftfreq(self.n, self.length / self.n)  # NNX652
+print(Grid(1.0, 4).dx)
+""",
+            """\
+LENGTH, N = 2.0, 64
+DX = LENGTH / N  # NNX652
+def points():
+    return jnp.linspace(0.0, LENGTH, N)
+print(points()[1], DX)
+""",
+            """\
 def derivative(f, length, n):
     grid = jnp.linspace(0.0, length, n)
     dx = length / n  # NNX652
@@ -668,6 +701,34 @@ print(jnp.sum(z**2) * dz)
 """,
         ),
         clean=(
+            """\
+class Grid:
+    def __init__(self, length, n):
+        self.length, self.n = length, n
+        self.x = jnp.linspace(0.0, self.length, self.n, endpoint=False)
+        self.edges = jnp.linspace(0.0, self.length, self.n + 1)
+        self.dx = self.length / self.n
+    def frequencies(self):
+        return jnp.fft.fftfreq(self.n, self.length / self.n)
+print(Grid(1.0, 4).frequencies())
+""",
+            """\
+def spectrum(signal, rate, n):
+    t = jnp.linspace(0.0, 1.0, n)
+    return t, jnp.fft.rfftfreq(n, d=1 / rate), jnp.fft.fftfreq(n, d=t[1] - t[0])
+print(spectrum(None, 100.0, 8))
+""",
+            """\
+class Cells:
+    def __init__(self, length, n):
+        self.length, self.n = length, n
+        self.dx = self.length / self.n
+    def centres(self):
+        return (jnp.arange(self.n) + 0.5) * self.dx
+    def shown(self):
+        return jnp.linspace(0.0, self.length, self.n)
+print(Cells(1.0, 4).centres())
+""",
             """\
 def grid(bounds, n):
     x = jnp.linspace(*bounds, num=n)

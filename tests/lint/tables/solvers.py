@@ -431,8 +431,147 @@ print(jax.vmap(share)(jnp.ones((2, 3))))
 """,
         ),
     ),
+    "NNX531": Cases(
+        bad=(
+            """\
+from jax.scipy.stats import gamma
+def log_prior(rate, alpha, beta):
+    return gamma.logpdf(rate, alpha, beta)  # NNX531
+print(log_prior(x, 2.0, 1.5))
+""",
+            """\
+import jax.scipy.stats as stats
+def waiting(times, rate):
+    return stats.expon.logpdf(times, rate).sum()  # NNX531
+print(waiting(jnp.ones(3), 2.0))
+""",
+            """\
+def scale_prior(sigma):
+    return jax.scipy.stats.gamma.logpdf(sigma, 2.0, 0.5)  # NNX531
+print(scale_prior(2.0))
+""",
+            """\
+from jax.scipy.stats import gamma
+def density(t, shape, tau):
+    scale = 1.0 / tau
+    return gamma.pdf(t, shape, scale)  # NNX531
+""",
+            """\
+from jax.scipy.stats import uniform
+class Flat:
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+    def log_prob(self, x):
+        return uniform.logpdf(x, self.low, self.high)  # NNX531
+print(Flat(1.0, 3.0).log_prob(x))
+""",
+            """\
+flat = jax.scipy.stats.uniform.pdf(x, -5.0, 5.0)  # NNX531
+""",
+            """\
+from jax.scipy import stats
+def log_likelihood(residual, sigma):
+    return stats.norm.logpdf(residual, sigma).sum()  # NNX531
+print(log_likelihood(x, 0.3))
+""",
+            """\
+def propose(key, mean, cov, n):
+    factor = jnp.linalg.cholesky(cov)
+    return jax.random.multivariate_normal(key, mean, factor, (n,))  # NNX531
+print(propose(key, jnp.zeros(2), jnp.array([[2.0, 1.0], [1.0, 2.0]]), 3))
+""",
+            """\
+from jax.scipy.stats import multivariate_normal
+class Gaussian:
+    def __init__(self, mean, cov):
+        self.mean = mean
+        self.tril = jnp.linalg.cholesky(cov)
+    def log_prob(self, y):
+        return multivariate_normal.logpdf(y, self.mean, self.tril)  # NNX531
+""",
+        ),
+        clean=(
+            """\
+from jax.scipy.stats import expon, gamma, norm, uniform
+def log_prior(rate, alpha, beta, low, high, loc, mu, sigma):
+    total = gamma.logpdf(rate, alpha, scale=1 / beta) + gamma.logpdf(rate, alpha, 0.0, 1 / beta)
+    total += gamma.logpdf(rate, alpha) + gamma.logpdf(rate, alpha, 0) + gamma.logpdf(rate, alpha, loc)
+    total += expon.logpdf(rate) + expon.logpdf(rate, scale=1 / beta) + expon.logpdf(rate, loc)
+    total += uniform.logpdf(rate, low, high - low) + uniform.logpdf(rate, 0.0, high)
+    return total + norm.logpdf(rate, mu) + norm.logpdf(rate, mu, sigma) + norm.logpdf(rate, 1 / beta)
+print(log_prior(1.0, 2.0, 1.5, 0.5, 2.0, 0.0, 1.0, 2.0))
+""",
+            """\
+from jax.scipy.stats import beta, t, uniform
+print(beta.logpdf(0.3, 2.0, 3.0), uniform.pdf(0.5, 1.0, 2.0), t.logpdf(0.5, 3.0, 0.0, 2.0))
+""",
+            """\
+def propose(key, mean, cov):
+    factor = jnp.linalg.cholesky(cov)
+    whole = factor @ factor.T
+    return jax.random.multivariate_normal(key, mean, whole), whole - cov
+print(propose(key, jnp.zeros(2), jnp.eye(2)))
+""",
+            """\
+class gamma:
+    @staticmethod
+    def logpdf(x, shape, rate):
+        return (shape - 1) * jnp.log(x) - rate * x
+def log_prior(x, alpha, beta):
+    return gamma.logpdf(x, alpha, beta)
+print(log_prior(1.0, 2.0, 3.0))
+""",
+            """\
+def density(stats, x, alpha, beta):
+    return stats.gamma.logpdf(x, alpha, beta)
+""",
+            """\
+def log_prior(rate, hyper):
+    args = (hyper["alpha"], 0.0)
+    return jax.scipy.stats.gamma.logpdf(rate, *args)
+print(log_prior(1.0, {"alpha": 2.0}))
+""",
+            """\
+from jax.scipy.stats import norm
+def shifted(x, means):
+    return norm.logpdf(x, means) + norm.cdf(x, 0.5)
+print(shifted(1.0, 2.0))
+""",
+            """\
+from jax.scipy.stats import laplace, uniform
+def both(x, a, width):
+    return laplace.logpdf(x, a) + uniform.logpdf(x, a, width)
+print(both(0.2, 0.0, 1.0))
+""",
+            """\
+from jax.scipy.stats import multivariate_normal
+def log_prob(y, mean, tril):
+    return multivariate_normal.logpdf(y, mean, tril @ tril.T)
+print(log_prob(jnp.ones(2), jnp.zeros(2), jnp.eye(2)))
+""",
+            """\
+from jax.scipy.stats import gamma
+print(gamma.logpdf(1.0, 2.0, loc=0.5), gamma.logpdf(1.5, 2.0, 0.5, 2.0))
+""",
+        ),
+    ),
     "NNX938": Cases(
         bad=(
+            """\
+class Market:
+    def __init__(self, cov):
+        self.factor = jnp.linalg.cholesky(cov)
+    def returns(self, key, n):
+        return jax.random.normal(key, (n, 2)) @ self.factor  # NNX938
+print(Market(jnp.array([[2.0, 1.0], [1.0, 2.0]])).returns(key, 3))
+""",
+            """\
+cov = jnp.array([[2.0, 1.0], [1.0, 2.0]])
+rows = jnp.dot(jax.random.normal(key, (3, 2)), jnp.linalg.cholesky(cov))  # NNX938
+first, second = jax.random.split(jax.random.key(1))
+one = jax.scipy.linalg.cholesky(cov) @ jax.random.normal(first, (2,))  # NNX938
+other = jnp.linalg.cholesky(cov).T @ jax.random.normal(second, (2,))  # NNX938
+""",
             """\
 def draw(key, mean, cov, n):
     z = jax.random.normal(key, (n, mean.shape[0]))
@@ -480,6 +619,15 @@ def solved(theta, y):
 """,
         ),
         clean=(
+            """\
+cov = jnp.array([[2.0, 1.0], [1.0, 2.0]])
+factor = jnp.linalg.cholesky(cov)
+noise = jax.random.normal(key, (3, 2))
+rows = noise @ factor.T, jnp.matmul(factor, noise.T), noise @ jax.scipy.linalg.cholesky(cov)
+first, second = jax.random.split(jax.random.key(1))
+one = factor @ jax.random.normal(first, (2,))
+mixed = noise @ jnp.tril(cov), jnp.triu(cov) @ jax.random.normal(second, (2,))
+""",
             """\
 class Prior:
     def __init__(self):
@@ -767,6 +915,21 @@ print(layer(x, edges[:, 0], edges[:, 1]))
     "NNX517": Cases(
         bad=(
             """\
+def least_squares(design, y):
+    u, s, v = jnp.linalg.svd(design, full_matrices=False)
+    return v @ ((u.T @ y) / s)  # NNX517
+print(least_squares(jnp.array([[2.0, 1.0], [0.0, 3.0]]), jnp.ones(2)))
+""",
+            """\
+def factors(design):
+    u, s, v = jnp.linalg.svd(design, full_matrices=False)
+    return u, jnp.where(s > 1e-6, 1 / s, 0.0), v
+def fitted(design, y):
+    u, inverse, v = factors(design)
+    return jnp.dot(v, inverse * jnp.dot(u.T, y))  # NNX517
+print(fitted(jnp.array([[2.0, 1.0], [0.0, 3.0]]), jnp.ones(2)))
+""",
+            """\
 @jit
 def fit(v):
     mean = v.mean(axis=0)
@@ -804,6 +967,13 @@ PCA(jax.random.normal(key, (9, 4))).transform(jnp.ones((2, 4)), 2)
 """,
         ),
         clean=(
+            """\
+def least_squares(design, y):
+    u, s, vh = jnp.linalg.svd(design, full_matrices=False)
+    along = u.T @ y
+    return vh.T @ (along / s) + (vh.T / s) @ (u.T @ y) + u @ (s * (vh @ y))
+print(least_squares(jnp.array([[2.0, 1.0], [0.0, 3.0]]), jnp.ones(2)))
+""",
             """\
 data = jax.random.normal(key, (9, 4))
 def transform(v, mean, w, k):

@@ -301,6 +301,14 @@ for batch in batches:
         ),
         clean=(
             """\
+kept = x
+for step in range(20):
+    y = x + step
+    if step % 10 == 0:
+        kept = jax.jit(lambda tree: tree)(y)
+print(kept)
+""",
+            """\
 def evaluate(batches):
     def measure(v):
         return v.sum()

@@ -264,6 +264,46 @@ def f(x):
 def f(x):
     return sorted(x * 2)  # NNX820
 """,
+            """\
+class Gate(nnx.Module):
+    def __init__(self):
+        self.ready = nnx.Variable(jnp.array(False))
+        self.calls = nnx.Variable(jnp.array(0))
+        self.shift = nnx.Param(jnp.zeros(3))
+    def __call__(self, v):
+        if not self.ready[...]:  # NNX820
+            self.shift[...] = v.mean(0)
+            self.ready[...] = jnp.array(True)
+        return v + self.shift[...]
+@nnx.jit
+def run(gate, v):
+    return gate(v)
+run(Gate(), x)
+""",
+            """\
+class Gate(nnx.Module):
+    def __init__(self):
+        self.ready = nnx.Variable(jnp.array(False))
+        self.calls = nnx.Variable(jnp.array(0))
+        self.shift = nnx.Param(jnp.zeros(3))
+    def __call__(self, v):
+        if self.ready.value:  # NNX820
+            v = v * 2.0
+        if self.calls[...] == 0:  # NNX820
+            v = v + 1.0
+        return v + self.shift[...]
+class Gates(nnx.Module):
+    def __init__(self):
+        self.first, self.rest = Gate(), nnx.data([Gate(), Gate()])
+    def total(self, v):
+        for scale, gate in zip((1.0, 2.0), self.rest):
+            v = scale * gate(v)
+        return self.first(v).sum()
+@nnx.jit
+def slopes(gates, v):
+    return nnx.grad(lambda parts: parts.total(v))(gates)
+slopes(Gates(), x)
+""",
         ),
         clean=(
             """\
@@ -708,6 +748,47 @@ try:
     naive(10.0)
 except Exception as error:
     print(error)
+""",
+            """\
+class Gate(nnx.Module):
+    def __init__(self):
+        self.ready = nnx.Variable(jnp.array(False))
+        self.calls = nnx.Variable(jnp.array(0))
+        self.shift = nnx.Param(jnp.zeros(3))
+    def __call__(self, v):
+        if not self.ready[...]:
+            return v * 2.0
+        return v + self.shift[...]
+gate = Gate()
+print(gate(x))
+""",
+            # what no transform changes is known: outside of the batch, and beside the parameters
+            """\
+class Gate(nnx.Module):
+    def __init__(self):
+        self.ready = nnx.Variable(jnp.array(True))
+        self.shift = nnx.Param(jnp.zeros(3))
+    def __call__(self, v):
+        if self.ready[...]:
+            v = v * 2.0
+        return v + self.shift[...]
+def run(gate, v):
+    return gate(v)
+print(nnx.vmap(run, in_axes=(None, 0))(Gate(), x).shape)
+print(nnx.grad(lambda gate, v: gate(v).sum())(Gate(), x))
+""",
+            """\
+class Store(nnx.Module):
+    def __init__(self):
+        self.kept = nnx.Variable(None)
+    def __call__(self, v):
+        if self.kept.value is None:
+            v = v + 1.0
+        return v
+@nnx.jit
+def run(store, v):
+    return store(v)
+print(run(Store(), x))
 """,
         ),
     ),
@@ -1927,6 +2008,18 @@ run(Short())
 """,
         ),
         clean=(
+            """from functools import partial
+@partial(jax.jit, static_argnames=["c"])
+def loss(params, xs, ys, c=1e-4):
+    return ((xs @ params - ys) ** 2).mean() + c * (params**2).sum()
+print(loss(jnp.ones(3), jnp.ones((2, 3)), jnp.ones(2)))
+@partial(jax.jit, static_argnames=["f", "c"])
+def loss(params, f, xs, ys, c=1e-4):
+    return ((f(xs @ params) - ys) ** 2).mean() + c * (params**2).sum()
+def slope(params, f, xs, ys):
+    return jax.grad(loss)(params, f, xs, ys)
+print(slope(jnp.ones(3), jnp.tanh, jnp.ones((2, 3)), jnp.ones(2)))
+""",
             """\
 from dataclasses import dataclass, field
 @dataclass(frozen=True)

@@ -1006,6 +1006,15 @@ y = highlight(np.zeros((2, 3), dtype=np.uint8))
     "NNX756": Cases(
         bad=(
             """\
+def depth(species, r):
+    return jnp.min(species["eps"] * r)
+class Field:
+    def __init__(self, table):
+        self.table = [dict(eps=jnp.asarray(e)) for e in table]
+    def depths(self, r):
+        return jax.vmap(functools.partial(depth, r=r))(self.table)  # NNX756
+""",
+            """\
 print(jax.lax.scan(lambda c, v: (c + v, c), x, 0.0))  # NNX756
 """,
             """\
@@ -1072,6 +1081,14 @@ y = jax.lax.scan(body, x, [w[...] for w in weights])  # NNX756
 """,
         ),
         clean=(
+            """\
+def depth(species, r):
+    return jnp.min(species["eps"] * r)
+def depths(table, r):
+    rows = [dict(eps=jnp.asarray(e)) for e in table]
+    return jax.vmap(functools.partial(depth, r=r))(jax.tree.map(lambda *v: jnp.stack(v), *rows))
+print(depths([1.0, 2.0], jnp.ones(3)))
+""",
             """\
 print(jax.lax.scan(lambda c, _: (c + 1, c), 0, None, 3), jax.lax.scan(lambda c, _: (c + 1, c), 0, length=3))
 """,
@@ -1361,6 +1378,19 @@ w, state = step(w, jax.pmap(tx.init)(w), jnp.ones((1, 4, 3)))
         ),
         clean=(
             """\
+def penalty(w):
+    return (w**2).sum()
+def loss(w, v):
+    return ((w * v) ** 2).mean()
+@partial(jax.pmap, axis_name="batch")
+def step(w, v):
+    value, grads = jax.value_and_grad(loss)(w, v)
+    value, grads = jax.lax.pmean((value, grads), "batch")
+    more = jax.grad(penalty)(w)
+    return w - 0.1 * (grads + more), value
+print(step(jnp.ones((1, 3)), jnp.ones((1, 3))))
+""",
+            """\
 @partial(jax.pmap, axis_name="batch")
 def gradients(w, v):
     loss, grads = jax.value_and_grad(lambda w: jnp.mean((w * v) ** 2))(w)
@@ -1487,6 +1517,22 @@ y = Up(2.0)
     "NNX759": Cases(
         bad=(
             """\
+def pooled(h):
+    return h.mean(axis=0)
+def chosen(flag, h):
+    return jax.lax.cond(flag, pooled(h), pooled(2 * h))  # NNX759
+""",
+            """\
+class Tally(nnx.Module):
+    def __init__(self):
+        self.right = nnx.Variable(jnp.array(0))
+def counted(tally):
+    tally.right[...] += 1
+@nnx.jit
+def seen(tally, x):
+    nnx.cond(x.sum() > 0, counted(tally), lambda tally: None, tally)  # NNX759
+""",
+            """\
 def loss(params, v):
     return (v @ params["w"]).sum()
 params = {"w": jnp.ones(3)}
@@ -1505,6 +1551,22 @@ dots = jax.vmap(jnp.dot, rows, rows)  # NNX759
             "step = jax.jit(jnp.sum(x))  # NNX759\n",
         ),
         clean=(
+            """\
+def pooled(axis):
+    def inner(h):
+        return h.mean(axis=axis)
+    return inner
+def chosen(flag, h):
+    return jax.lax.cond(flag, pooled(0), pooled(-2), h)
+print(chosen(True, x))
+""",
+            """\
+def pooled(h):
+    return h.mean(axis=0)
+def chosen(flag, h):
+    return jax.lax.cond(flag, pooled, lambda h: pooled(2 * h), h)
+print(chosen(True, x))
+""",
             """\
 rows = jnp.ones((2, 3))
 twice = jax.vmap(jax.vmap(jnp.sin, 0), 0)
@@ -1860,6 +1922,14 @@ print(jax.nn.gelu(x, approximate=True))
     "NNX763": Cases(
         bad=(
             """\
+def joined(one, two):
+    return jnp.concatenate(one, two, axis=-1)  # NNX763
+""",
+            """\
+def longer(tokens, token):
+    return jnp.concatenate(tokens, token[None])  # NNX763
+""",
+            """\
 def relu(v):
     return jnp.max(0, v)  # NNX763
 print(relu(x))
@@ -1889,6 +1959,21 @@ def mask(size):
             "y = jnp.stack(x, model(x))  # NNX763\n",
         ),
         clean=(
+            """\
+def joined(one, two, axes):
+    return jnp.concatenate([one, two], axis=-1), jnp.concatenate((one, two), axes[0])
+print(joined(x, x, (0, 1)))
+""",
+            """\
+def longer(tokens, token):
+    return jnp.concatenate([tokens, token[None]])
+print(longer(x, x[0]))
+""",
+            """\
+def stacked(parts):
+    return jnp.stack(*parts)
+print(stacked(([x, x], 1)))
+""",
             """\
 def reduced(v, axis, axes=(0, 1)):
     last = v.ndim - 1

@@ -127,6 +127,14 @@ print(jax.tree.map(lambda one: one, both, is_leaf=lambda one: isinstance(one, di
     "NNX670": Cases(
         bad=(
             """\
+def one(p, v):
+    return p - v, 0.9 * v
+def steps(w, v):
+    w, v = jax.tree.map(one, w, v)  # NNX670
+    return w, v
+print(steps((jnp.ones(2), jnp.ones(3)), (jnp.ones(2), jnp.ones(3))))
+""",
+            """\
 def one(p, v, g):
     v = 0.9 * v + g
     return p - 0.1 * v, v
@@ -212,6 +220,15 @@ def scaled(grads, mu, nu):
 """,
         ),
         clean=(
+            """\
+def one(p, v):
+    return p - v, 0.9 * v
+def steps(w, v):
+    w, v = jax.tree.map(one, w, v)
+    return w, v
+first, second = jax.tree.map(lambda a: (a, 2 * a), (1.0, 2.0))
+print(steps(jnp.ones(2), jnp.ones(2)), first, second)
+""",
             """\
 def one(p, g):
     return p - 0.1 * g, g

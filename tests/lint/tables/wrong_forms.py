@@ -556,6 +556,11 @@ print(drift(x, x, x, 0.1))
         ),
         clean=(
             """\
+def rbf_kernel(a, b, bandwidth):
+    return jnp.exp(-0.5 * jnp.sum((a - b) ** 2) / bandwidth)
+print(rbf_kernel(x, x + 1, 2.0))
+""",
+            """\
 def loss(means, std, tar_means, tar_std):
     return -0.5 + (jnp.log(tar_std / std) + (std**2 + (means - tar_means) ** 2) / (2 * tar_std**2)).mean()
 print(loss(x, x, x, x))

@@ -12,6 +12,8 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.flags import call_flags, is_off
 from codemods.nnx.lint.linen.modules import classes_of, wanted
 from codemods.nnx.lint.linen_outputs import applied_modules
+from codemods.nnx.lint.places import target_of
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const
 
@@ -19,11 +21,22 @@ _MODE = "use_running_average"
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    words = (_MODE.encode(), b".variable(")
+    words = (_MODE.encode(), b".variable(", b"batch_stats")
     if not any(module.source.mentions(word) for module in context.project.modules for word in words):
         return
     for event in context.bodies.named("apply", "apply_fn"):
         if not wanted(context, event):
+            continue
+        read = _read_beside(context, event)
+        if read is not None:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "new batch statistics are read here, and the call gives the output alone, for it lacks `mutable`",
+                'write y, updates = ...apply(..., mutable=["batch_stats"])',
+                related=[(read, "they are read here")],
+            )
             continue
         classes = classes_of(context, applied_modules(context, context.flow.here(event.value, event.scope)))
         if classes and all(_updates(context, event, cls) for cls in classes):
@@ -45,6 +58,23 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the model changes a variable of `{name}`, and nothing says that it may: ModifyScopeVariableError",
                 f'write y, updates = ...apply(..., mutable=["{name}"]) and keep updates["{name}"]',
             )
+
+
+def _read_beside(context: Context, event: CallEvent) -> ast.AST | None:
+    """Return where the second part of what a call without ``mutable`` gives is asked for its statistics:
+    ``y, updates = model.apply({"params": params, "batch_stats": stats}, x)`` and ``updates["batch_stats"]``."""
+    if keyword(event.node, "mutable") is not None or keyword(event.node, "method") is not None:
+        return None
+    target, given = target_of(event), event.node.args[0] if event.node.args else None
+    if not isinstance(given, ast.Dict) or "batch_stats" not in {constant(key) for key in given.keys}:
+        return None
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name):
+        return None
+    for node in context.bodies.nodes(event.scope):
+        if isinstance(node, ast.Subscript) and constant(node.slice) == "batch_stats":
+            if isinstance(node.value, ast.Name) and node.value.id == target.elts[1].id:
+                return node
+    return None
 
 
 def _written(context: Context, cls: ClassFacts) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from codemods.nnx.lint.linen import (
     class_carry,
+    counted_at_init,
     dropout_keys,
     fields,
     float_tokens,
     frozen,
     grown,
+    idle_dropout,
     immutable,
     initialised,
     levels,
@@ -40,6 +42,6 @@ RULES: tuple[Rule, ...] = tuple(
         unbound, initialised, levels, outputs, modes, dropout_keys, frozen, same_name, param_shape, no_call, fields,
         missing_layer, statistics, lifted, float_tokens, traced_mode, grown, mutable_default, one_dimension,
         static_place, class_carry, uncompact, immutable, trained_statistics, twin_encoders,
-        partly_initialised, same_masks, outside,
+        partly_initialised, same_masks, outside, idle_dropout, counted_at_init,
     )
 )  # fmt: skip
