@@ -37,6 +37,16 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _branches(context)
     for body in bodies(context):
         word = last(body.loop)
+        if word == "while_loop" and body.role == "cond_fun" and gives_nothing(body.function):
+            if not error_wanted(context, body.event) and not body.callee.gradient:
+                yield finding(
+                    RULE.code,
+                    body.function.scope,
+                    body.function.node,
+                    f"{shown(body.function)} is the condition of while_loop, and returns nothing",
+                    "return whether to go on",
+                )
+            continue
         if word not in {"scan", "fori_loop", "while_loop"} or body.role == "cond_fun" or body.init is None:
             continue
         free = body.free

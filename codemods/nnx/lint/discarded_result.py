@@ -113,7 +113,7 @@ def _own_steps(context: Context) -> Iterator[Finding]:
         if function.owner is not None and (not root.decorator or _sets_attributes(context, function)):
             continue
         params = list(function.params.values())
-        changed = [p for p in params if _is_update(context, function, function.returns[0], p)]
+        changed = [p for p in params if is_update(context, function, function.returns[0], p)]
         if not changed or any(isinstance(n, ast.Global | ast.Nonlocal) for n in context.bodies.nodes(function.scope)):
             continue
         for event in context.traced.calls_of(root):
@@ -149,7 +149,7 @@ def _never_kept(context: Context) -> Iterator[Finding]:
         parts = list(enumerate(returned.items)) if isinstance(returned, Sequence) else [(None, returned)]
         params = [p for p in function.params.values() if p is not function.self_param]
         for (place, part), param in ((one, p) for one in parts for p in params):
-            if part is None or not (_is_update(context, function, part, param) or _descent(context, part, param)):
+            if part is None or not (is_update(context, function, part, param) or _descent(context, part, param)):
                 continue
             if _pure_step(context, function, part):
                 yield from _all_dropped(context, function, place, param)
@@ -288,8 +288,15 @@ def _stays(context: Context, event: CallEvent, given: ast.expr) -> bool:
     return bool(loops) or any(one.loops for one in again)
 
 
-def _is_update(context: Context, function: FunctionFacts, returned: Value, param: Param) -> bool:
-    """Say whether a function returns a parameter with its leaves changed, or a dict with a changed entry of one."""
+def is_update(context: Context, function: FunctionFacts, returned: Value, param: Param) -> bool:
+    """Say whether a function returns a parameter with its leaves changed, or a dict with a changed entry of one.
+
+    Args:
+        context: the analysis.
+        function: the function.
+        returned: what it returns, or a part of that.
+        param: a parameter of it.
+    """
     if isinstance(returned, Mapping):
         entries = [(key, one) for key, one in returned.items if isinstance(key, Const)]
         return any(_is_new(context, function, one, Item(param, key)) for key, one in entries)

@@ -19,6 +19,7 @@ from codemods.nnx.lint.conditions import apart, named_apart, opposed, told_by_va
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.drawn_over import drawn_over
 from codemods.nnx.lint.idle_keys import idle
+from codemods.nnx.lint.key_anew import keys_anew
 from codemods.nnx.lint.key_of_state import kept_in_states
 from codemods.nnx.lint.key_purpose import (
     always_leaves,
@@ -78,6 +79,12 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, text in seeds_in_loops(context):
         message = f"`{text}` is the same key in every round of the loop, and gives the same numbers"
         yield finding(RULE.code, event.scope, event.node, message, "split a key in every round, and draw with its part")
+    for event, name in keys_anew(context):
+        message = (
+            f"`{name}` is made of the same seed in every round of the loop, which draws the same numbers each time"
+        )
+        help = "make it once before the loop, and split it in every round"
+        yield finding(RULE.code, event.scope, event.node, message, help)
 
 
 class Reuse(NamedTuple):

@@ -316,7 +316,7 @@ def _steps(context: Context) -> list[tuple[FunctionFacts, int, Param]]:
     for function in dict.fromkeys(e.scope.function for e in context.bodies.named("update") if e.scope.function):
         returned = function.returns[0] if len(function.returns) == 1 else None
         for place, value in enumerate(returned.items if isinstance(returned, Sequence) else ()):
-            old = _old_state(context, function, value)
+            old = old_state(context, function, value)
             if old is not None:
                 found.append((function, place, old))
     return found
@@ -375,8 +375,14 @@ def _first_state(store: AttrEvent) -> bool:
     return isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name == "init"
 
 
-def _old_state(context: Context, function: FunctionFacts, value: Value) -> Param | None:
-    """Return the parameter with the state before an update, if a value is the state after it."""
+def old_state(context: Context, function: FunctionFacts, value: Value) -> Param | None:
+    """Return the parameter with the state before an update, if a value is the state after it.
+
+    Args:
+        context: the analysis.
+        function: a function.
+        value: what it returns, or a part of that.
+    """
     if not isinstance(value, Item) or not isinstance(value.base, Call) or value.index != Const(1):
         return None
     update = value.base

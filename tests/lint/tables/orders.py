@@ -870,4 +870,84 @@ print(jax.lax.associative_scan(op, (x, x), reverse=False)[1])
 """,
         ),
     ),
+    "NNX532": Cases(
+        bad=(
+            """\
+def moments(rows):
+    mean = rows.mean(axis=0)
+    variance = rows.var(axis=0)
+    return mean, variance
+variance, mean = moments(x)  # NNX532
+""",
+            """\
+def step(params, velocity, row):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(params)
+    velocity = 0.9 * velocity + grads
+    params = params - 0.1 * velocity
+    return params, velocity, loss
+params, velocity = jnp.ones(4), jnp.zeros(4)
+for row in x:
+    loss, params, velocity = step(params, velocity, row)  # NNX532
+""",
+            """\
+tx = optax.adam(0.1)
+@jax.jit
+def update(params, state, row):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(params)
+    updates, new_state = tx.update(grads, state, params)
+    return loss, optax.apply_updates(params, updates), new_state
+def fit(params, state, rows):
+    for row in rows:
+        params, state, loss = update(params, state, row)  # NNX532
+    return params, loss
+""",
+        ),
+        clean=(
+            """\
+def moments(rows):
+    mean = rows.mean(axis=0)
+    variance = rows.var(axis=0)
+    return mean, variance
+mean, variance = moments(x)
+mu, mean = moments(x)
+_, variance = moments(x)
+print(mu, mean, variance)
+""",
+            """\
+def scaled(f, g, cost):
+    f = f - cost.sum(axis=1) * g.sum()
+    return f, g
+f, g = jnp.ones(2), jnp.ones(3)
+f, g = scaled(f, g, jnp.ones((2, 3)))
+g, f = scaled(g, f, jnp.ones((3, 2)))
+print(f, g)
+""",
+            """\
+tx = optax.adam(0.1)
+@jax.jit
+def update(params, state, row):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(params)
+    updates, new_state = tx.update(grads, state, params)
+    return loss, optax.apply_updates(params, updates), new_state
+def fit(params, state, rows):
+    for row in rows:
+        loss, params, state = update(params, state, row)
+    last, new_params, _ = update(params, state, rows[0])
+    return new_params, last
+print(fit(jnp.ones(4), tx.init(jnp.ones(4)), x))
+""",
+            """\
+def halves(key):
+    first, second = jax.random.split(key)
+    return first, second
+def chosen(flag, key):
+    if flag:
+        first, second = halves(key)
+        return first, second
+    return key, key
+second, first = chosen(True, jax.random.key(0))
+print(first, second)
+""",
+        ),
+    ),
 }

@@ -224,6 +224,28 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def step(w, row, key):
+    noisy = row + 0.1 * jax.random.normal(key, row.shape)
+    return w - 0.1 * jax.grad(lambda w: (noisy @ w) ** 2)(w)
+def fit(w, rows):
+    for row in rows:
+        key = jax.random.key(0)  # NNX830
+        key, sub = jax.random.split(key)
+        w = step(w, row, sub)
+    return w
+""",
+            """\
+def fit(model, optimizer, rows):
+    for epoch in range(3):
+        key = jax.random.PRNGKey(42)  # NNX830
+        noisy = rows + jax.random.normal(key, rows.shape)
+        train_step(model, optimizer, noisy)
+@nnx.jit
+def train_step(model, optimizer, rows):
+    optimizer.update(model, nnx.grad(lambda m: jnp.mean(m(rows) ** 2))(model))
+fit(model, nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param), x)
+""",
+            """\
 def walk(place, steps):
     for _ in range(steps):
         noise = 0.1
@@ -897,6 +919,37 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def compared(rates, rows):
+    found = {}
+    for rate in rates:
+        key = jax.random.key(0)
+        w = jax.random.normal(key, rows.shape[1:])
+        for row in rows:
+            w = w - rate * row
+        found[rate] = w
+    return found
+print(compared([0.1, 0.2], x))
+""",
+            """\
+def walk(place, rounds):
+    for number in range(rounds):
+        key = jax.random.key(number)
+        place = moved(place, key)
+    return place
+def moved(place, key):
+    return place + jax.random.normal(key, place.shape)
+print(walk(jnp.zeros(3), 3))
+""",
+            """\
+def evaluated(w, rows):
+    total = 0.0
+    for row in rows:
+        key = jax.random.key(0)
+        total = total + float((row * jax.random.normal(key, row.shape)).sum())
+    return total
+print(evaluated(None, x))
+""",
             """\
 def timings(sizes):
     found = []
