@@ -1678,4 +1678,92 @@ def run(task: Task, m):
 run(Keep(), model)
 Fit().train(model)
 """,
+    "attribute trained and put back": """\
+class Trainer:
+    def __init__(self, model, tx):
+        self.model = model
+        self.tx = tx
+        self.graphdef, self.params, self.rest = nnx.split(model, nnx.Param, ...)
+        self.opt_state = tx.init(self.params)
+        self._step = jax.jit(self._make_step())
+
+    def _make_step(self):
+        def step(params, rest, opt_state, x):
+            def loss_fn(p):
+                return (nnx.merge(self.graphdef, p, rest)(x) ** 2).mean()
+
+            loss, grads = jax.value_and_grad(loss_fn)(params)
+            updates, opt_state = self.tx.update(grads, opt_state, params)
+            return optax.apply_updates(params, updates), opt_state, loss
+
+        return step
+
+    def fit(self, x, epochs):
+        for _ in range(epochs):
+            self.params, self.opt_state, loss = self._step(self.params, self.rest, self.opt_state, x)
+        nnx.update(self.model, self.params)
+        return loss
+
+
+trainer = Trainer(model, optax.adam(0.1))
+for _ in range(2):
+    print(float(trainer.fit(x, 3)), float(model(x).sum()))
+""",
+    "attribute trained in one method and put back in another": """@jax.jit
+def step(params, rest, x):
+    return jax.tree.map(lambda p: p * 0.9, params)
+
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.graphdef, self.params, self.rest = nnx.split(net, nnx.Param, ...)
+
+    def write_back(self):
+        nnx.update(self.net, self.params)
+
+    def measure(self, x):
+        return nnx.merge(self.graphdef, self.params, self.rest)(x).sum()
+
+    def train(self, xs):
+        for one in xs:
+            self.params = step(self.params, self.rest, one)
+
+
+trainer = Trainer(model)
+for _ in range(2):
+    trainer.train([x, x])
+    trainer.write_back()
+    print(float(model(x).sum()), float(trainer.measure(x)))
+""",
+    "one part trained and put back beside another": """@jax.jit
+def step(params, rest, x):
+    return jax.tree.map(lambda p: p * 0.9, params)
+
+
+net = nnx.BatchNorm(2, use_running_average=True, rngs=nnx.Rngs(0))
+graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+for _ in range(2):
+    for one in (x, x):
+        params = step(params, rest, one)
+    nnx.update(net, params)
+print(float(net(x).sum()))
+""",
+    "one part put back and the other read that the model changed": """net = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+for _ in range(2):
+    net(jnp.arange(4.0).reshape(2, 2))
+    params = jax.tree.map(lambda p: p * 0.9, params)
+    nnx.update(net, params)
+print([float(leaf.sum()) for leaf in jax.tree.leaves(rest)])
+""",
+    "another state put back under the name of a part": """net = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+other_net = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+other_net.mean.value = other_net.mean.value + 5
+graphdef, part, rest = nnx.split(net, nnx.Param, ...)
+if other_net.mean.value.sum() > 1:
+    part = nnx.state(other_net)
+nnx.update(net, part)
+print([float(leaf.sum()) for leaf in jax.tree.leaves(rest)])
+""",
 }

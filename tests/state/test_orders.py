@@ -42,6 +42,11 @@ BACK = """\
     def back(self, *given):
         nnx.update(self.net, self.kept)
 """
+LOAD = """\
+
+    def load(self, reader):
+        self.kept = reader.read()
+"""
 GIVE = """\
     def keep(self):
         return nnx.state(self.net)
@@ -87,6 +92,7 @@ KINDS = {
     "given": (LEARN, GIVE, TAKE),
     "given with more": (LEARN, GIVE_MANY, TAKE_MANY),
     "delegated": (LEARN, DELEGATED, AWAY),
+    "set anew by another method": (LEARN, KEEP + LOAD, BACK),
 }
 DERIVED = {
     "learns": (LEARN, KEEP, BACK), "keeps": (KEEP, BACK, LEARN), "puts back": (BACK, KEEP, LEARN)
@@ -120,6 +126,9 @@ LEFT = {
     "nothing is put back": (LEARN, GIVE, "    def back(self, state):\n        print(len(state))\n"),
     "never read": (LEARN, KEEP),
     "private": (LEARN, KEEP.replace("keep", "_keep"), BACK.replace("back", "_back")),
+    "set anew before it is put back": (
+        LEARN, KEEP, BACK.replace("*given):\n", "reader):\n        self.kept = reader.read()\n"),
+    ),
     "only counted": (LEARN, KEEP, BACK.replace("nnx.update(self.net, self.kept)", "return len(self.kept)")),
     "calls in sight": (LEARN, KEEP, BACK + "\n\ndef run(learner: Learner):\n    learner.learn()\n    learner.keep()\n"
                        "    learner.back()\n"),

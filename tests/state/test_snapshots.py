@@ -16,6 +16,8 @@ UNSHARED = frozenset(
         "context manager reads", "decorator of what only reads", "abstract network that stays", "step of optax alone",
         "map that reads", "merged again and only read", "split anew in every round", "state handed on in every round",
         "table of classes whose states do not change", "derived class that changes nothing",
+        "attribute trained and put back", "attribute trained in one method and put back in another",
+        "one part trained and put back beside another",
     }
 )  # fmt: skip
 
@@ -74,6 +76,9 @@ for _ in range(4):
         "merged again and only read",
         "split anew in every round",
         "state handed on in every round",
+        "attribute trained and put back",
+        "attribute trained in one method and put back in another",
+        "one part trained and put back beside another",
     ],
 )
 def test_nothing_is_copied_where_nothing_changes_in_between(name: str) -> None:

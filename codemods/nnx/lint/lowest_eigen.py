@@ -35,6 +35,7 @@ _LOW = pattern(
 )
 _COVARIANCES = frozenset(f"{home}.{word}" for home in ("jax.numpy", "numpy") for word in ("cov", "corrcoef"))
 _SPREAD = pattern(r"(^|_)(cov|covs|covariance|scatter|correlation|corr)(_|$)")
+_SPOKEN = (_PCA, _TOP, _LARGEST, _SMALLEST, _CONDITION)
 _DEPTH = 6
 
 
@@ -44,15 +45,17 @@ def lowest_eigen(context: Context) -> Iterator[tuple[Scope, ast.expr, str, str]]
     for scope, node in each(context, ast.Subscript) if modules else ():
         if scope.module not in modules or not isinstance(node.ctx, ast.Load) or in_test(scope):
             continue
-        made = _made(context, node.value, scope)
+        parts = elements(node.slice)
+        if len(parts) > 1 and not _of_columns(parts):
+            continue
+        near, wide = _words(context, node, scope)
+        words = near | wide
+        if not any(_named(words, kind) for kind in _SPOKEN) or (_named(words, _LOW) and not _named(near, _SMALLEST)):
+            continue
+        made = _made(context, node.value, scope)  # the dearest question last
         if made is None:
             continue
         call, place = made
-        near, wide = _words(context, node, scope)
-        words = near | wide
-        if _named(words, _LOW) and not _named(near, _SMALLEST):
-            continue
-        parts = elements(node.slice)
         if place == 1 and _of_columns(parts) and _taken_first(parts[-1]):
             if _named(wide, _PCA) or (_named(words, _TOP) and _is_spread(context, call)):
                 if not _negated(context, call):

@@ -30,7 +30,7 @@ def mapped_keys(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, st
                     continue
                 node = argument(event.node, position(param), param.name)
                 value = event.value.argument(position(param), param.name)
-                if node is None or value is None or not _one_key(context, context.flow.here(value, event.scope)):
+                if node is None or value is None or not one_key(context, context.flow.here(value, event.scope)):
                     continue
                 if context.bodies.guarded(event.node, event.scope):
                     continue
@@ -52,8 +52,13 @@ def _plain(root: Root) -> bool:
     return isinstance(axes, ast.Constant | ast.Tuple)
 
 
-def _one_key(context: Context, bound: Bound) -> bool:
-    """Say whether a value is one key on every way: made of a seed, or one part of a split that is taken apart."""
+def one_key(context: Context, bound: Bound) -> bool:
+    """Say whether a value is one key on every way: made of a seed, or one part of a split that is taken apart.
+
+    Args:
+        context: the analysis.
+        bound: the value.
+    """
     found = context.sources.originals(bound)
     return bool(found) and all(_made(context, one) for one in found)
 

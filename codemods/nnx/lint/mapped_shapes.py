@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, passed
 from codemods.nnx.values import Changed, Comprehension, Const, Item, Mapping, Ref, Sequence, Star, Value
 
 _MAPS = {
@@ -155,17 +155,34 @@ def _one_more(node: ast.AST) -> bool:
     )
 
 
-def _mapped(context: Context, event: CallEvent, before: int) -> tuple[FunctionFacts, str] | None:
-    """Return the function of the project that is mapped, and which of its parameters gets the leaves."""
-    callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+def _mapped(context: Context, event: CallEvent, before: int) -> list[tuple[FunctionFacts, str]]:
+    """Return the function of the project that is mapped, and which of its parameters gets the leaves; behind it the
+    functions to which it hands them. None of them asks what it was given."""
+    function = _only(context, event.value.args[0], event)
+    if function is None or function.positional <= before:
+        return []
+    param = list(function.params)[before]
+    if any(context.bodies.stores(function.scope, param)) or _tested(context, function):
+        return []
+    found = [(function, param)]
+    for call in context.bodies.calls.get(function.scope, ()):
+        if function.params[param] not in call.value.given:
+            continue
+        helper = _only(context, call.value.callee, call)
+        if helper is None or _tested(context, helper):
+            continue
+        for name, one in helper.params.items():
+            if passed(call, one) is function.params[param] and not any(context.bodies.stores(helper.scope, name)):
+                found.append((helper, name))
+    return found
+
+
+def _only(context: Context, value: Value, event: CallEvent) -> FunctionFacts | None:
+    """Return the one plain function of the project that a value is."""
+    callees = context.flow.calls.callables(context.flow.here(value, event.scope))
     if len(callees) != 1 or callees[0].gradient or callees[0].args or callees[0].receiver is not None:
         return None
-    function = callees[0].function
-    if function.decorators or function.positional <= before:
-        return None
-    param = list(function.params)[before]
-    stored = context.bodies.stores(function.scope, param)
-    return None if any(stored) else (function, param)
+    return callees[0].function if not callees[0].function.decorators else None
 
 
 def _as_shape(context: Context, event: CallEvent, before: int) -> bool:
@@ -173,12 +190,11 @@ def _as_shape(context: Context, event: CallEvent, before: int) -> bool:
     direct = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
     if isinstance(direct, Ref):
         return direct.name in _MAKERS and before == 0 and len(event.value.args) == 2
-    mapped = _mapped(context, event, before)
-    if mapped is None:
-        return False
-    function, param = mapped
-    calls = context.bodies.calls.get(function.scope, ())
-    return any(_makes(context, one, function.params[param]) for one in calls) and not _tested(context, function)
+    return any(
+        _makes(context, one, function.params[param])
+        for function, param in _mapped(context, event, before)
+        for one in context.bodies.calls.get(function.scope, ())
+    )
 
 
 def _makes(context: Context, event: CallEvent, param: Value) -> bool:
@@ -192,16 +208,18 @@ def _makes(context: Context, event: CallEvent, param: Value) -> bool:
 
 def _as_tuple(context: Context, event: CallEvent, before: int) -> bool:
     """Say whether what is mapped does with what it gets what no number can do: its length, an item, its parts."""
-    mapped = _mapped(context, event, before)
-    if mapped is None or _tested(context, mapped[0]):
-        return False
-    function, param = mapped
-    for node in context.bodies.nodes(function.scope):
-        if isinstance(node, ast.Subscript | ast.Starred) and _is(node.value, param):
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"len", "tuple", "list"}:
-            if len(node.args) == 1 and _is(node.args[0], param):
-                return True
+    return any(
+        _no_number(node, param)
+        for function, param in _mapped(context, event, before)
+        for node in context.bodies.nodes(function.scope)
+    )
+
+
+def _no_number(node: ast.AST, param: str) -> bool:
+    if isinstance(node, ast.Subscript | ast.Starred):
+        return _is(node.value, param)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"len", "tuple", "list"}:
+        return len(node.args) == 1 and _is(node.args[0], param)
     return False
 
 

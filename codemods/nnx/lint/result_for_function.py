@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import UNKNOWN, Arrays, made_by_jax
 from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.owners import left_to_heirs
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.values import Attr, Call, Const, Function, Mapping, Param, Ref, Value
 
 _FIRST = frozenset(
@@ -28,6 +29,7 @@ _MADE = frozenset(
     for word in ("grad", "value_and_grad", "jit", "vmap", "pmap", "jacfwd", "jacrev", "hessian", "checkpoint", "remat")
 )
 _REDUCTIONS = frozenset({"mean", "sum", "max", "min", "std", "var", "prod", "astype", "reshape"})
+_OF_NNX = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "flax.nnx.jit", "flax.nnx.vmap"})
 _BRANCHED = frozenset({"jax.lax.cond", "flax.nnx.cond", "jax.lax.switch", "flax.nnx.switch"})
 
 
@@ -35,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *sorted({last(n) for n in (*_FIRST, *BODIES)})):
         if event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
-        if name in _MADE and len(event.value.args) > 1 and _array(context, event, event.value.args[1], name):
+        if len(event.value.args) > 1 and _called_at_once(context, event, name):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -54,6 +56,19 @@ def _check(context: Context) -> Iterator[Finding]:
             if name in _BRANCHED and _number(context, event, value):
                 yield _found(event, node, name, f"give it a function: lambda *_: {ast.unparse(node)}")
                 break
+
+
+def _called_at_once(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether what a transform makes was to be called: it is given arguments of that, or its result is unpacked."""
+    if name in _MADE and _array(context, event, event.value.args[1], name):
+        return True
+    if name not in _MADE and name not in _OF_NNX:
+        return False
+    statement, value = event.statement, event.value.args[1]
+    if isinstance(statement, ast.Assign) and statement.value is event.node:
+        if any(isinstance(target, ast.Tuple) for target in statement.targets):
+            return True
+    return kinds_of(context, value, event.scope) in ({Kind.MODULE}, {Kind.OPTIMIZER}, {Kind.STATE})
 
 
 def _array(context: Context, event: CallEvent, value: Value, name: str) -> bool:

@@ -74,6 +74,8 @@ def _moved(context: Context, event: CallEvent, function: FunctionFacts, names: _
         given = event.node.args[place] if param is not function.self_param and place < len(event.node.args) else None
         if not isinstance(given, ast.Name) or given.id not in names:
             continue
+        if given.id in function.params and given.id != param.name:
+            return None  # the arguments are those of another function, or exchanged
         new = [
             i
             for i, one in enumerate(returned.items)

@@ -18,6 +18,7 @@ from codemods.nnx.lint.broadcast_streams import broadcast_streams
 from codemods.nnx.lint.cloned_members import cloned_members
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
+from codemods.nnx.lint.mapped_key import one_key
 from codemods.nnx.lint.modes import file_speaks
 from codemods.nnx.lint.moved_alike import moved_alike
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, TREE_MAPS, last
@@ -416,12 +417,26 @@ def _argument(root: Root, event: CallEvent, place: int, param: Param) -> Value |
 
 
 def _spread(context: Context, value: Value, event: CallEvent) -> bool:
-    """Say whether a value is one new key in all places of an array."""
+    """Say whether a value is one key in all places of an array: spread, repeated, or stacked several times."""
     found = context.flow.resolve(context.flow.here(value, event.scope))
-    if not isinstance(found.value, Call) or context.flow.calls.callee_name(found) != "jax.numpy.broadcast_to":
+    word = last(context.flow.calls.callee_name(found)) if isinstance(found.value, Call) else ""
+    if not isinstance(found.value, Call) or word not in _SPREADING or not found.value.node.args:
         return False
-    key = context.flow.follow(found, found.value.args[0]) if found.value.args else found
-    return isinstance(key.value, Call) and context.flow.calls.callee_name(key) == "jax.random.key"
+    node = found.value.node.args[0]
+    if word in {"stack", "array", "asarray"}:
+        several = node.left if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else None
+        display = several if isinstance(several, ast.List) else None
+        node = display.elts[0] if display is not None and len(display.elts) == 1 else node
+        if display is None:
+            return False
+    while isinstance(node, ast.Subscript) and is_none(node.slice):
+        node = node.value
+    scope = context.bodies.home(found.value.node) or event.scope
+    key = scope.module.values.get(node)
+    return key is not None and one_key(context, context.flow.here(key, scope))
+
+
+_SPREADING = frozenset({"broadcast_to", "repeat", "tile", "stack", "array", "asarray"})
 
 
 def _of_any_caller(context: Context, value: Value) -> bool:
@@ -484,6 +499,8 @@ def _draws_with(context: Context, key: Value, function: FunctionFacts, depth: in
         if name:
             first = event.value.argument(0, "key")
             if name.startswith("jax.random.") and first is not None and _is_key(first, key):
+                return True
+            if name == "flax.nnx.Rngs":
                 return True
             continue
         for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, function.scope)):

@@ -12,6 +12,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.set_anew import set_before, worked_on
 from codemods.nnx.lint.syntax import assignments, constant, outermost_loop
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
@@ -201,6 +202,8 @@ def _kept(context: Context) -> Iterator[Finding]:
     for e, name in foreign(context, "update", everywhere=True):
         value = e.value.args[1] if name == "flax.nnx.update" and len(e.value.args) == 2 else None
         if isinstance(value, Attr) and (cls := _keeper(context, value, e.scope)) is not None:
+            if set_before(context, e, value):
+                continue
             own = e.scope.function is not None and value.base is e.scope.function.self_param
             promised = own or _PROMISES.search(value.name) is not None
             back[cls, value.name] = promised or back.get((cls, value.name), False)
@@ -218,7 +221,7 @@ def _kept(context: Context) -> Iterator[Finding]:
         model = event.node.args[0]
         if kept is None or not isinstance(model, ast.Name | ast.Attribute) or _of_copy(context, event):
             continue
-        if _worked_on(context, function.owner, kept.attr):
+        if worked_on(context, function.owner, kept.attr):
             continue
         if any(
             _puts_back(context, e, kept.attr) and not _behind_loop(e, event)
@@ -234,17 +237,6 @@ def _kept(context: Context) -> Iterator[Finding]:
                 f"`self.{kept.attr}` is no copy since Flax 0.11: it holds the Variables of the object itself",
                 "copy the object or its state first, with nnx.clone(...)",
             )
-
-
-def _worked_on(context: Context, owner: ClassFacts, name: str) -> bool:
-    """Say whether a class gives an attribute what ``optax.apply_updates`` made: what is put back is no snapshot."""
-    stored = (one for parent in context.flow.classes.mro(owner)[0] for one in parent.stores.get(name, ()))
-    return any(
-        isinstance(value, Call)
-        and last_word(value.node.func) == "apply_updates"
-        and any(isinstance(part, Attr) and part.name == name for part in value.args)
-        for _, value in stored
-    )
 
 
 def _of_copy(context: Context, event: CallEvent) -> bool:

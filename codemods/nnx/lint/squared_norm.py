@@ -28,6 +28,8 @@ def _check(context: Context) -> Iterator[Finding]:
         function = event.scope.function
         if name not in _NORMS or function is None or not event.node.args or in_test(event.scope) or _other(event.node):
             continue
+        if _shifted(event.node.args[0]):
+            continue
         square = _square(context, event)
         if square is not None:
             places.setdefault(function, []).append((event, square))
@@ -49,6 +51,16 @@ def _check(context: Context) -> Iterator[Finding]:
                     "the gradient of the root within the norm is infinite where all is zero: that of its square is NaN",
                     "sum the squares instead: jnp.sum(x**2)",
                 )
+
+
+def _shifted(node: ast.expr) -> bool:
+    """Say whether a small number is added before the norm is taken, so that nothing of it is zero but by chance."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub):
+        return False
+    return any(
+        (isinstance(side, ast.Constant) and bool(side.value)) or last_word(side).lower() in {"eps", "epsilon"}
+        for side in (node.left, node.right)
+    )
 
 
 _SOLVERS = pattern(r"solv|i?lqr|optimi[sz]e|minimi[sz]e|odeint|diffeqsolve|fixed_point")

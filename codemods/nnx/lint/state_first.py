@@ -15,6 +15,7 @@ from codemods.nnx.lint.exchanged_averages import exchanged_averages
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.polyak import misplaced_averages
+from codemods.nnx.lint.subtracted_updates import subtracted_updates
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item
@@ -28,6 +29,9 @@ _UPDATES = pattern(r"update|delta|step", re.I)
 def _check(context: Context) -> Iterator[Finding]:
     for average, message, help in (*misplaced_averages(context), *exchanged_averages(context)):
         yield finding(RULE.code, average.scope, average.node, message, help)
+    for scope, node in subtracted_updates(context):
+        message = "the updates of an optimizer are to be added: taken off, each step climbs"
+        yield finding(RULE.code, scope, node, message, "params = optax.apply_updates(params, updates)")
     for event, name in foreign(context, "apply_updates"):
         given = event.value.argument(1, "updates") if name == "optax.apply_updates" else None
         if isinstance(given, Call) and isinstance(given.callee, Attr) and given.callee.name == "update":
@@ -96,11 +100,24 @@ def _exchanged(context: Context, event: CallEvent) -> str:
     words = [last_word(argument) for argument in event.node.args[:3]]
     named = _STATE.search(words[0]) and not _STATE.search(words[1]) and _GRADIENTS.search(words[1])
     begun = [_begun(context, event, place) for place in range(min(len(event.value.args), 3))]
+    if len(begun) == 2 and not begun[1] and _applied_to(context, event):
+        return "state second and the parameters third"
     if (len(begun) == 3 and begun[2] and not (begun[0] or begun[1])) or _params_second(words, begun):
         return "state second and the parameters third"
     if len(words) > 2 and _PARAMS.fullmatch(words[0]) and _GRADIENTS.match(words[2]):
         return "gradients first and the parameters third"
     return "gradients first and the state second" if named or (begun[0] and not begun[1]) else ""
+
+
+def _applied_to(context: Context, event: CallEvent) -> bool:
+    """Say whether the second argument is what the updates are added to: the parameters."""
+    text = ast.unparse(event.node.args[1])
+    for other, name in foreign(context, "apply_updates"):
+        given = other.value.argument(1, "updates") if name == "optax.apply_updates" else None
+        if other.scope is event.scope and isinstance(given, Item) and given.base is event.value:
+            if other.node.args and ast.unparse(other.node.args[0]) == text and given.index == Const(0):
+                return True
+    return False
 
 
 def _params_second(words: list[str], begun: list[bool]) -> bool:
@@ -179,7 +196,8 @@ RULE = lint_rule(
 `tx.update(grads, opt_state)` gives the updates first and the state second. Swapped, the state is applied to the
 parameters, which raises an error about tree structures. The updates are no parameters: `apply_updates` adds them.
 Where an average follows a network, as a target network does, the order tells which of both moves: exchanged, the one
-that learns is pulled back to its own average in every step, and the average stays as it is.
+that learns is pulled back to its own average in every step, and the average stays as it is. The updates carry their
+sign: taken off the parameters, as gradients are, each step climbs.
 """,
     source="optax documentation; measured on optax 0.2: ValueError about tree structures",
     severity="error",

@@ -17,6 +17,7 @@ from codemods.nnx.state.execution import Execution
 from codemods.nnx.state.giving_back import given_back
 from codemods.nnx.state.heap import Change, Share, Thing
 from codemods.nnx.state.relevance import Part, Relevance, part
+from codemods.nnx.state.renewing import renewing
 from codemods.nnx.state.summaries import Summaries
 from codemods.nnx.values import Attr, Item, ModuleRef, Param
 
@@ -140,11 +141,13 @@ def _follow(summaries: Summaries, relevance: Relevance, todo: list[Part]) -> Non
         if isinstance(one, ModuleFacts):
             _run_module(summaries, one, [m for m in _imports(summaries, one) if m in relevance.sharing])
     for cls, methods in classes.items():
-        _live(summaries, cls)
-        for method in methods[:_ORDERS]:
-            if not method.name.startswith("_") and not _used_outside(summaries.context, method):
-                for heir in summaries.context.flow.classes.heirs(cls)[:_HEIRS]:
-                    _live_from(summaries, heir, method)
+        anew = renewing(summaries, cls, methods)
+        for left in (frozenset[FunctionFacts](), anew) if anew else (anew,):
+            _live(summaries, cls, left)
+            for method in methods[:_ORDERS]:
+                if not method.name.startswith("_") and not _used_outside(summaries.context, method):
+                    for heir in summaries.context.flow.classes.heirs(cls)[:_HEIRS]:
+                        _live_from(summaries, heir, method, left)
 
 
 _ORDERS = 6  # from how many methods of a class on the others are followed in other orders
@@ -182,14 +185,14 @@ def _run_module(summaries: Summaries, module: ModuleFacts, before: list[ModuleFa
     summaries.complete(run, body)
 
 
-def _live(summaries: Summaries, cls: ClassFacts) -> None:
-    """Make an instance of a class and call its methods."""
+def _live(summaries: Summaries, cls: ClassFacts, left: frozenset[FunctionFacts]) -> None:
+    """Make an instance of a class and call its methods but those that are left out."""
     run = Execution(summaries, cls.scope)
     instance = summaries.instance(cls)
     instance.given = True
     methods: list[FunctionFacts] = [m for m in cls.methods.values() if m.name != "__init__" and not m.is_property]
     init = run.flow.classes.method(cls, "__init__")
-    every = [*([init] if init is not None else []), *_ordered(methods)]
+    every = [*([init] if init is not None else []), *_ordered([m for m in methods if m not in left])]
     summaries.complete(run, lambda: _call(run, every, instance))
 
 
@@ -199,7 +202,7 @@ def _used_outside(context: Context, method: FunctionFacts) -> bool:
     return any(isinstance(user, ModuleFacts) or user.owner is not method.owner for user in users)
 
 
-def _live_from(summaries: Summaries, cls: ClassFacts, first: FunctionFacts) -> None:
+def _live_from(summaries: Summaries, cls: ClassFacts, first: FunctionFacts, left: frozenset[FunctionFacts]) -> None:
     """Make an instance of a class and call a method that others may call at any time, and then all others.
 
     Who uses the class calls its methods in any order, and gives back to one what another gave.
@@ -211,7 +214,7 @@ def _live_from(summaries: Summaries, cls: ClassFacts, first: FunctionFacts) -> N
     instance = summaries.instance(cls)
     instance.given = True
     init = run.flow.classes.method(cls, "__init__")
-    public = [m for m in methods.values() if not m.name.startswith("_") and not m.is_property]
+    public = [m for m in methods.values() if not m.name.startswith("_") and not m.is_property and m not in left]
     others = [method for method in public if method is not first]
 
     def body() -> None:

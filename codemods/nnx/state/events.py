@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from codemods.nnx.facts import Scope
 from codemods.nnx.state.heap import Share, Thing, above, overlap
+from codemods.nnx.state.parts import Parts
 
 HANDED = "handed"  # the method of an Invoke that hands a state to what a transform of NNX runs
 MERGE = "flax.nnx.merge"  # the method of one that merges states of which only the caller knows what they are
@@ -23,7 +24,10 @@ class Taken:
 
 @dataclass(slots=True, eq=False)
 class Put:
-    """A field of objects was set; ``sure`` says whether that happens on every way."""
+    """A field of objects was set; ``sure`` says whether that happens on every way.
+
+    Without ``things`` it holds a new value of which nothing is known.
+    """
 
     base: set[Thing]
     key: str
@@ -58,12 +62,13 @@ class Told:
 
 @dataclass(slots=True, eq=False)
 class Mutate:
-    """Variables of objects were changed, to the values of given ones if there are any."""
+    """Variables of objects were changed, to the values of given ones if there are any; of a split only some parts."""
 
     things: set[Thing]
     node: ast.AST
     others_only: bool
     given: set[Thing]
+    parts: Parts = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -182,6 +187,8 @@ def _joined(first: Event, last: Event) -> None:
     if isinstance(first, _JOINED) and isinstance(last, _JOINED):
         first.things = first.things | last.things
         last.things = set()
+        if isinstance(last, Put):
+            last.sure = False
     elif isinstance(first, Told) and isinstance(last, Told):
         first.one, first.two, last.one, last.two = first.one | last.one, first.two | last.two, set(), set()
     elif isinstance(first, Shared) and isinstance(last, Shared):
@@ -324,7 +331,7 @@ def _kept(events: list[Event], mine: set[Thing], near: set[Thing], shares: set[i
                 found.append(event)
         elif isinstance(event, Put):
             base = {thing for thing in event.base if thing.given}
-            if base and event.things:
+            if base and (event.things or event.sure):
                 found.append(Put(base, event.key, event.things, event.sure))
         elif isinstance(event, Shared):
             if id(event.share) in shares:

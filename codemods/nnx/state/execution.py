@@ -18,6 +18,7 @@ from codemods.nnx.state.giving_back import to_let_go
 from codemods.nnx.state.heap import ANY, Change, Heap, Share, Thing, may_be_variable, narrowed
 from codemods.nnx.state.library import Library
 from codemods.nnx.state.methods import Methods
+from codemods.nnx.state.parts import Parts
 from codemods.nnx.state.statements import Statements
 from codemods.nnx.state.summaries import Summaries
 from codemods.nnx.values import Attr, Class, Const, Function, ModuleRef, Ref, Value
@@ -268,14 +269,28 @@ class Execution:
             self._methods[key] = Thing(function=method, fields={first: {thing}})
         return {self._methods[key]}
 
-    def put(self, base: set[Thing], key: str, things: set[Thing]) -> None:
-        """Set a field; it is replaced only where it is sure which object's it is and that it happens."""
+    def put(self, base: set[Thing], key: str, things: set[Thing], anew: bool = False) -> None:
+        """Set a field; it is replaced only where it is sure which object's it is and that it happens.
+
+        Args:
+            base: the objects whose field it is.
+            key: its name or key.
+            things: what it holds.
+            anew: whether it holds something also where there are no ``things``: a new value of which nothing is known.
+        """
         if not base:
             return
         sure = len(base) == 1 and not self.branches and key != ANY
-        self.log.append(Put(base, key, things, sure))
+        self.log.append(Put(base, key, things, sure and (anew or bool(things))))
         for thing in base:
             thing.hold(key, things, sure)
+
+    def forget(self, base: set[Thing], key: str) -> None:
+        """Set a field to a new value of which nothing is known, where it is sure whose it is and that it happens."""
+        if len(base) == 1 and not self.branches:
+            self.log.append(Put(base, key, set(), True))
+            for thing in base:
+                thing.forget(key)
 
     # -- effects ------------------------------------------------------------------------------------
 
@@ -314,14 +329,21 @@ class Execution:
         if change is not None:
             self.reads[change] = node
 
-    def mutate(self, things: set[Thing], node: ast.AST, others_only: bool = False, given: Iterable[Thing] = ()) -> None:
+    def mutate(
+        self,
+        things: set[Thing],
+        node: ast.AST,
+        others_only: bool = False,
+        given: Iterable[Thing] = (),
+        parts: Parts = frozenset(),
+    ) -> None:
         """Note that code changes Variables of objects, to the values of ``given`` ones if there are any."""
         if things:
             self.step(1 + len(things) + len(self.heap.shares))
             self._noted.clear()
             self.mutations += 1
-            self.log.append(Mutate(things, node, others_only, set(given)))
-            self.heap.mutate(things, node, others_only, given)
+            self.log.append(Mutate(things, node, others_only, set(given), parts))
+            self.heap.mutate(things, node, others_only, given, parts)
             if self.reads:
                 self.heap.changes -= self.reads.keys()
 

@@ -11,6 +11,7 @@ from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.state.giving_back import to_let_go
+from codemods.nnx.state.parts import Parts
 
 _INSIDE = 500  # how many objects in one are looked at
 _MANY = 8  # how many unknown objects one value may be
@@ -85,6 +86,12 @@ class Thing:
             if thing.watched and not self.watched:
                 for holder in above((self,)):
                     holder.watched = True
+
+    def forget(self, key: str) -> None:
+        """Let a field hold something of which nothing is known yet."""
+        if key in self.fields:
+            self.hold(key, set(), instead=True)
+            del self.fields[key]
 
     def held_by(self, holder: Thing) -> None:
         """Note that an object has this one in a field."""
@@ -165,6 +172,10 @@ class Share:
         """Say whether the second handles are parts of one split, so that no change comes from one to the other."""
         return self.site is other.site and self.part != other.part
 
+    def beside(self, parts: Parts) -> bool:
+        """Say whether the second handle is a part of a split of which only other parts are among these."""
+        return (self.site, self.part) not in parts and any(site is self.site for site, _ in parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -198,7 +209,12 @@ class Heap:
         self.changes: frozenset[Change] = frozenset()
 
     def mutate(
-        self, things: Iterable[Thing], node: ast.AST, others_only: bool = False, given: Iterable[Thing] = ()
+        self,
+        things: Iterable[Thing],
+        node: ast.AST,
+        others_only: bool = False,
+        given: Iterable[Thing] = (),
+        parts: Parts = frozenset(),
     ) -> None:
         """Note that Variables of objects change.
 
@@ -207,6 +223,7 @@ class Heap:
             node: the code that changes them.
             others_only: whether no parameters change, but statistics or random state.
             given: whose values they get; these do not change by that, whatever they share.
+            parts: the parts of splits that change; of those splits no others do.
         """
         if not self.shares:
             return
@@ -220,7 +237,7 @@ class Heap:
             mine = above(changed)
             far: list[Share] = []
             for share in left:
-                if over and over[-1].apart(share):
+                if over[-1].apart(share) if over else share.beside(parts):
                     far.append(share)
                     continue
                 for one, other, forward in ((share.first, share.second, True), (share.second, share.first, False)):

@@ -212,7 +212,10 @@ class Library:
         for source, mutations in [self._laid[thing] for thing in given if thing in self._laid]:
             if mutations == self.run.mutations:  # the values are still those of what was laid out
                 given |= source
-        self._overwrite(args[:1], node, given)
+        parts = self.run.summaries.updated(self.scope, node)
+        for things in args[:1]:
+            self.run.mutate(things, node, given=given, parts=parts)
+            self.run.overwritten(things)
         return set()
 
     def _reseed(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
@@ -400,11 +403,6 @@ class Library:
         made.kind, made.cls, made.name, made.steps = copy.kind, copy.cls, copy.name, copy.steps
         for key, things in copy.fields.items():
             made.hold(key, things)
-
-    def _overwrite(self, targets: Args, node: ast.AST, given: set[Thing]) -> None:
-        for things in targets:
-            self.run.mutate(things, node, given=given)
-            self.run.overwritten(things)
 
     _FLAX: ClassVar[dict[str, Callable[[Library, ast.Call, Args, Keywords], set[Thing]]]] = {
         "flax.nnx.state": _states,

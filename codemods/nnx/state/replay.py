@@ -79,7 +79,10 @@ class Replay:
         elif isinstance(event, Told):
             run.told_apart(self.things(event.one), self.things(event.two), event.node)
         elif isinstance(event, Mutate):
-            run.mutate(self.things(event.things), event.node, event.others_only, self.things(event.given))
+            things, given = self.things(event.things), self.things(event.given)
+            run.mutate(things, event.node, event.others_only, given, event.parts)
+        elif isinstance(event, Put) and not event.things:
+            run.forget(self.things(event.base), event.key)
         elif isinstance(event, Put):
             base, things = self.things(event.base), self.things(event.things)
             run.branches += not event.sure

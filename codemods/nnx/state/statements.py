@@ -38,7 +38,7 @@ class Statements:
                 run.summaries.unpacked.add(node.value)
             things = value(node.value)
             for target in node.targets:
-                self.store(target, things)
+                self.store(target, things, node.value)
         elif isinstance(node, ast.Return | ast.Raise):
             if isinstance(node, ast.Return) and node.value is not None:
                 run.results |= value(node.value)
@@ -50,7 +50,7 @@ class Statements:
             return False
         elif isinstance(node, ast.AnnAssign):
             if node.value is not None:
-                self.store(node.target, value(node.value))
+                self.store(node.target, value(node.value), node.value)
         elif isinstance(node, ast.AugAssign):
             self.augmented(node)
         elif isinstance(node, ast.If):
@@ -195,27 +195,35 @@ class Statements:
                 base = run.attribute(base, target.attr)
             run.mutate(base, node)
 
-    def store(self, target: ast.expr, things: set[Thing]) -> None:
-        """Bind a target to objects."""
+    def store(self, target: ast.expr, things: set[Thing], node: ast.expr | None = None) -> None:
+        """Bind a target to objects.
+
+        Args:
+            target: the target.
+            things: the objects.
+            node: what it is assigned, if that is written out.
+        """
         run = self.run
+        anew = node is not None and not isinstance(node, ast.Constant)
         if isinstance(target, ast.Name):
             run.bind(run.variable(target.id), things)
         elif isinstance(target, ast.Tuple | ast.List):
+            parts = node.elts if isinstance(node, ast.Tuple | ast.List) else []
             for index, part in enumerate(target.elts):
                 if isinstance(part, ast.Starred):
                     self.store(part.value, run.elements(things))
                 else:
-                    self.store(part, run.item(things, str(index)))
+                    self.store(part, run.item(things, str(index)), parts[index] if index < len(parts) else node)
         elif isinstance(target, ast.Attribute):
             base = run.expressions.value(target.value) or run.of_class(target)
             if target.attr in VALUE:
                 run.mutate(base, target)
             else:
-                run.put(base, target.attr, things)
+                run.put(base, target.attr, things, anew)
         elif isinstance(target, ast.Subscript):
             run.expressions.value(target.slice)
             base = run.expressions.value(target.value)
-            run.put(base, run.expressions.key(target.slice), things)
+            run.put(base, run.expressions.key(target.slice), things, anew)
             if isinstance(target.slice, ast.Slice):
                 run.put(base, ANY, run.elements({thing for thing in things if is_container(thing)}))
             if isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, FunctionFacts, FunctionNode, ModuleFacts
+from codemods.nnx.facts import ClassFacts, FunctionFacts, FunctionNode, ModuleFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.patterns import pattern
 from codemods.nnx.state.events import Put, Summary, flat, visible
 from codemods.nnx.state.heap import Change, Thing
+from codemods.nnx.state.parts import Parts, updated
 from codemods.nnx.state.relevance import defaults
 from codemods.nnx.state.stateful import class_may_change
 from codemods.nnx.values import Attr, Call, Class, ModuleRef
@@ -49,6 +50,7 @@ class Summaries:
         self._decorated: dict[FunctionFacts, list[ClassFacts]] | None = None
         self._plain: dict[ModuleFacts, bool] = {}
         self.unpacked: set[ast.AST] = set()  # calls whose result is taken apart
+        self._updated: dict[ast.Call, Parts] = {}
         self._deep = 0
 
     def of(self, function: FunctionFacts, cls: ClassFacts | None = None) -> Summary | None:
@@ -212,6 +214,12 @@ class Summaries:
             overriding = [c for c in heirs if "__call__" in c.methods]
             self._heirs[cls] = any(class_may_change(self.context, c, frozenset(), shown=True) for c in overriding)
         return self._heirs[cls]
+
+    def updated(self, scope: Scope, node: ast.Call) -> Parts:
+        """Return the parts of splits that a call of ``nnx.update`` in a scope puts values into."""
+        if node not in self._updated:
+            self._updated[node] = updated(self.context, scope, node)
+        return self._updated[node]
 
     def defined(self, module: ModuleFacts, node: ast.AST) -> FunctionFacts | None:
         """Return the function that a definition defines."""

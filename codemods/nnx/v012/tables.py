@@ -18,7 +18,8 @@ class Tables:
     def __init__(self, context: Context) -> None:
         self.flow = context.flow
         self.context = context
-        self._stored: dict[Value, list[Bound]] | None = None
+        self._stores: dict[Value, list[Bound]] | None = None
+        self._stored: dict[Value, list[Bound]] = {}
         self._decorated: dict[FunctionFacts, list[Bound]] | None = None
 
     def held(self, item: Bound) -> Iterator[Bound]:
@@ -37,13 +38,14 @@ class Tables:
             for called in self.flow.calls.callables(self.flow.follow(table, table.value.args[0])):
                 yield from (self.flow.here(given, called.function.scope) for given in called.function.returns)
             return
-        if self._stored is None:
-            self._stored = self._all_stored()
         for empty in self._empty(table):
-            yield from self._stored.get(empty, ())
+            if empty not in self._stored:  # what is put into other tables is not followed
+                self._stores = self._all_stores() if self._stores is None else self._stores
+                self._stored[empty] = [way for one in self._stores.get(empty, ()) for way in self._ways(one)]
+            yield from self._stored[empty]
 
-    def _all_stored(self) -> dict[Value, list[Bound]]:
-        """Return what functions put into each dict of the project."""
+    def _all_stores(self) -> dict[Value, list[Bound]]:
+        """Return the values that functions put into each dict of the project, as they are written there."""
         found: dict[Value, list[Bound]] = {}
         for module in self.context.project.modules:
             for store in module.item_stores:
@@ -51,7 +53,7 @@ class Tables:
                 if given is None or store.scope.function is None:
                     continue
                 for table in self._empty(self.flow.resolve(self.flow.here(store.base, store.scope))):
-                    found.setdefault(table, []).extend(self._ways(self.flow.here(given, store.scope)))
+                    found.setdefault(table, []).append(self.flow.here(given, store.scope))
         return found
 
     def _empty(self, table: Bound) -> Iterator[Value]:

@@ -1138,6 +1138,20 @@ ready(four)
     "NNX878": Cases(
         bad=(
             """\
+def step(params, state, row):
+    tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(0.1))
+    grads = jax.grad(lambda p: jnp.mean((row * p["w"]) ** 2))(params)
+    updates, state = tx.update(grads, state)
+    return jax.tree.map(lambda p, u: p - u, params, updates), state  # NNX878
+""",
+            """\
+def step(tx, params, row):
+    grads = jax.grad(lambda p: jnp.mean((row * p) ** 2))(params)
+    updates, state = tx.update(grads, params)  # NNX878
+    return optax.apply_updates(params, updates), state
+step(optax.adam(0.1), jnp.ones(4), x[0])
+""",
+            """\
 tx = optax.adam(1e-3)
 @jax.jit
 def step(params, state, v):
@@ -1183,6 +1197,24 @@ def step(params, opt_state, grads):
             "        return opt_state, updates\n",
         ),
         clean=(
+            """\
+def step(w, state, row):
+    tx = optax.scale_by_adam()
+    grads = jax.grad(lambda w: jnp.mean((row * w) ** 2))(w)
+    updates, state = tx.update(grads, state)
+    w = w - updates
+    own = optax.sgd(0.1)
+    updates, _ = own.update(grads, own.init(w))
+    return jax.tree.map(lambda p, u: p + u, w, updates), jax.tree.map(lambda p, g: p - 0.1 * g, w, grads)
+print(step(jnp.ones(4), optax.scale_by_adam().init(jnp.ones(4)), x[0]))
+""",
+            """\
+def step(tx, params, state, row):
+    grads = jax.grad(lambda p: jnp.mean((row * p) ** 2))(params)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(params, updates), state
+print(step(optax.sgd(0.1), jnp.ones(4), optax.sgd(0.1).init(jnp.ones(4)), x[0]))
+""",
             """\
 tx = optax.adam(1e-3)
 def step(params, state, v):

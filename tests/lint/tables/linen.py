@@ -905,6 +905,35 @@ print(predicted(net, net.init(key, x)["params"], x))
         bad=(
             """\
 from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        x = nn.Dense(4)(x)
+        return nn.Dropout(0.5, deterministic=not train)(x)
+net = Net()
+variables = net.init(key, x)  # NNX587
+""",
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=False):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(x))
+net = Net()
+variables = net.init(key, x)
+def loss_fn(params, x):
+    return net.apply({"params": params}, x, training=True, rngs={"dropout": key}).mean()  # NNX587
+""",
+            """\
+from flax import linen as nn
+class Pair(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(x)
+print(Pair().init(key, x, x))  # NNX587
+""",
+            """\
+from flax import linen as nn
 variables = nn.Dense(2).init(jnp.ones((2, 3)), jax.random.key(0))  # NNX587
 """,
             """\
@@ -931,6 +960,38 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, *, train=False, **options):
+        return nn.Dropout(0.5, deterministic=not train)(nn.Dense(4)(x))
+net = Net()
+variables = net.init(key, x)
+print(net.apply(variables, x, train=True, scale=2, rngs={"dropout": key}).shape)
+""",
+            """\
+from flax import linen as nn
+class Auto(nn.Module):
+    def setup(self):
+        self.out = nn.Dense(4)
+    def __call__(self, x):
+        return self.out(x)
+    def decode(self, z, factor):
+        return factor * self.out(z)
+net = Auto()
+variables = net.init(key, x)
+print(net.apply(variables, x, 2.0, method=net.decode).shape, net.apply(variables, x, mutable=["stats"])[0].shape)
+""",
+            """\
+from flax import linen as nn
+class Either(nn.Module):
+    @nn.compact
+    def __call__(self, *inputs, train=True):
+        return nn.Dense(4)(sum(inputs))
+net = Either()
+print(net.init_with_output(key, x, x, train=False)[0].shape, net.init(rngs=key, train=True) if False else "")
+""",
             """\
 from flax import linen as nn
 variables = nn.Dense(2).init(jax.random.key(0), jnp.ones((2, 3)))
@@ -960,6 +1021,29 @@ print(Own().init(jnp.ones((2, 3)), jax.random.key(0)), optax.sgd(0.1).init(jnp.o
     ),
     "NNX588": Cases(
         bad=(
+            """\
+from flax import linen as nn
+net = nn.Dense(2)
+def begin(key):
+    variables = net.init(key, x)
+    return variables["params"]
+def loss_fn(params, x):
+    return jnp.mean(net.apply(params, x) ** 2)  # NNX588
+def fit(params):
+    grads = jax.grad(loss_fn)(params, x)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+fit(begin(key))
+""",
+            """\
+from flax import linen as nn
+from flax.training.train_state import TrainState
+net = nn.Dense(2)
+state = TrainState.create(apply_fn=net.apply, params=net.init(key, x)["params"], tx=optax.sgd(0.1))
+def step(state, x):
+    def loss_fn(params):
+        return jnp.mean(state.apply_fn(params, x) ** 2)  # NNX588
+    return jax.value_and_grad(loss_fn)(state.params)
+""",
             """\
 from flax import linen as nn
 from flax.training import train_state
@@ -1012,6 +1096,40 @@ def loss(params):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+net = nn.Dense(2)
+def begin(key):
+    return net.init(key, x)
+def loss_fn(params, x):
+    return jnp.mean(net.apply(params, x) ** 2)
+def fit(params):
+    grads = jax.grad(loss_fn)(params, x)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+print(jax.tree.map(jnp.shape, fit(begin(key))))
+""",
+            """\
+from flax import linen as nn
+from flax.training.train_state import TrainState
+net = nn.Dense(2)
+state = TrainState.create(apply_fn=net.apply, params=net.init(key, x)["params"], tx=optax.sgd(0.1))
+def step(state, x):
+    def loss_fn(params):
+        return jnp.mean(state.apply_fn({"params": params}, x) ** 2)
+    return jax.value_and_grad(loss_fn)(state.params)
+print(step(state, x)[0])
+""",
+            """\
+from flax import linen as nn
+from flax.training.train_state import TrainState
+net = nn.Dense(2)
+state = TrainState.create(apply_fn=net.apply, params=net.init(key, x), tx=optax.sgd(0.1))
+def step(state, x):
+    def loss_fn(params):
+        return jnp.mean(state.apply_fn(params, x) ** 2)
+    return jax.value_and_grad(loss_fn)(state.params)
+print(step(state, x)[0])
+""",
             """\
 from flax import linen as nn
 from flax.training import train_state

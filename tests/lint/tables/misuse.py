@@ -88,6 +88,16 @@ state = tx.init(params)
 CASES = {
     "NNX836": Cases(
         bad=(
+            """\
+def members(seed, n):
+    keys = jnp.stack([jax.random.key(seed)] * n)
+    return nnx.vmap(lambda key: nnx.Linear(2, 3, rngs=nnx.Rngs(key)))(keys)  # NNX836
+""",
+            """\
+def draws(n):
+    key = jax.random.key(0)
+    return jax.vmap(lambda k: jax.random.normal(k, (2,)))(jnp.repeat(key[None], n, axis=0))  # NNX836
+""",
             # nothing is mapped: copies of one draw
             """\
 class Net(nnx.Module):
@@ -299,6 +309,18 @@ print(of_rows(net, jnp.ones((4, 3))))
 """,
         ),
         clean=(
+            """\
+def members(seed, n):
+    keys = jnp.stack([jax.random.key(seed + i) for i in range(n)])
+    return nnx.vmap(lambda key: nnx.Linear(2, 3, rngs=nnx.Rngs(key)))(keys)
+print(members(0, 3).kernel.shape)
+""",
+            """\
+def draws(n):
+    keys = jnp.repeat(jax.random.split(jax.random.key(0), n), 2, axis=0)
+    return jax.vmap(lambda k: jax.random.normal(k, (2,)))(keys)
+print(draws(2))
+""",
             # members that are told apart, and copies without draws
             """\
 class Net(nnx.Module):

@@ -950,4 +950,63 @@ print(first, second)
 """,
         ),
     ),
+    "NNX549": Cases(
+        bad=(
+            """\
+from flax.training import train_state
+def step(state, row):
+    grads = jax.grad(lambda p: jnp.mean((row * p) ** 2))(state.params)
+    return state.apply_gradients(grads)  # NNX549
+state = train_state.TrainState.create(apply_fn=None, params=jnp.ones(4), tx=optax.sgd(0.1))
+state = step(state, x[0])
+""",
+            """\
+from flax.training.train_state import TrainState
+state = TrainState.create(lambda p, v: p * v, jnp.ones(4), optax.sgd(0.1))  # NNX549
+""",
+            """\
+from flax.training.train_state import TrainState
+class Stats(TrainState):
+    batch_stats: dict
+state = Stats.create(None, jnp.ones(4), tx=optax.sgd(0.1), batch_stats={})  # NNX549
+""",
+        ),
+        clean=(
+            """\
+from flax.training import train_state
+def step(state, row):
+    grads = jax.grad(lambda p: jnp.mean((row * p) ** 2))(state.params)
+    return state.apply_gradients(grads=grads)
+state = train_state.TrainState.create(apply_fn=None, params=jnp.ones(4), tx=optax.sgd(0.1))
+print(step(state, x[0]).step)
+""",
+            """\
+from flax.training.train_state import TrainState
+class Own(TrainState):
+    def apply_gradients(self, grads):
+        return super().apply_gradients(grads=grads)
+    @classmethod
+    def create(cls, params):
+        return super().create(apply_fn=None, params=params, tx=optax.sgd(0.1))
+state = Own.create(jnp.ones(4))
+print(state.apply_gradients(jnp.ones(4)).params)
+""",
+            """\
+from flax.training.train_state import TrainState
+class Settings:
+    @staticmethod
+    def create(size, rate):
+        return size * rate
+print(Settings.create(3, 0.1))
+""",
+            """\
+from flax.training.train_state import TrainState
+class Keras:
+    def apply_gradients(self, pairs):
+        return [g for g, _ in pairs]
+optimizer = Keras()
+print(optimizer.apply_gradients([(1.0, 2.0)]))
+""",
+        ),
+    ),
 }

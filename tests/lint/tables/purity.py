@@ -5541,6 +5541,19 @@ keeper = Keeper()
 keeper.offer(1.0, model)
 nnx.update(model, keeper.state)
 """,
+            """\
+class Trainer:
+    def __init__(self, model: nnx.Module):
+        self.model = model
+        self.best = nnx.state(model)  # NNX818
+    def better(self, best, loss):
+        return nnx.state(self.model) if loss < 1 else best
+    def fit(self, loss):
+        self.best = self.better(self.best, loss)
+    def back(self):
+        nnx.update(self.model, self.best)
+Trainer(model).back()
+""",
             "best_state = nnx.state(model)  # NNX818\n",
             """\
 def train(model: nnx.Module):
@@ -5599,6 +5612,55 @@ class Hybrid:
         self.params = optax.apply_updates(self.params, updates)
         nnx.update(self.model, self.params)
 y = Hybrid(model)
+""",
+            """\
+class Compiled:
+    def __init__(self, model):
+        self.model = model
+        self.graph, self.params, self.rest = nnx.split(model, nnx.Param, ...)
+        self._step = jax.jit(self._make_step())
+    def _make_step(self):
+        def step(params, rest, v):
+            grads = jax.grad(lambda p: nnx.merge(self.graph, p, rest)(v).mean())(params)
+            return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), 0.0
+        return step
+    def fit(self, v, epochs):
+        for _ in range(epochs):
+            self.params, loss = self._step(self.params, self.rest, v)
+        nnx.update(self.model, self.params)
+y = Compiled(model)
+y.fit(x, 2)
+""",
+            """\
+@jax.jit
+def step(params, v):
+    return jax.tree.map(lambda p: p * 0.9, params)
+class Apart:
+    def __init__(self, model: nnx.Module):
+        self.model = model
+        self.graph, self.params = nnx.split(model)
+    def sync(self):
+        nnx.update(self.model, self.params)
+    def fit(self, batches):
+        params = self.params
+        for batch in batches:
+            params = step(params, batch)
+        self.params = params
+y = Apart(model)
+y.fit([x])
+y.sync()
+""",
+            """\
+class Handed:
+    def __init__(self, model: nnx.Module):
+        self.model = model
+        self.graph, self.params = nnx.split(model)
+    def run(self, trained):
+        for one in trained:
+            self.params = one["params"]
+        nnx.update(self.model, self.params)
+y = Handed(model)
+y.run([{"params": jax.tree.map(lambda p: p * 0.9, nnx.state(model))}])
 """,
         ),
     ),

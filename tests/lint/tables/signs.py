@@ -1125,6 +1125,31 @@ print(pooled(jnp.ones((3, 4)), jnp.ones(3)))
         bad=(
             """\
 from flax import linen as nn
+class Mixer(nn.Module):
+    def setup(self):
+        self.norm = nn.LayerNorm()
+    def mixed(self, x):
+        return x + nn.Dense(x.shape[-1])(x)  # NNX681
+    def __call__(self, x):
+        return self.mixed(self.norm(x))
+Mixer().init(key, x)
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(x)
+class Stack(nn.Module):
+    depth: int
+    def __call__(self, x):
+        for _ in range(self.depth):
+            x = Block()(x)  # NNX681
+        return x
+Stack(2).init(key, x)
+""",
+            """\
+from flax import linen as nn
 
 class Block(nn.Module):
     def setup(self):
@@ -1153,6 +1178,38 @@ Net().init(key, x)
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Mixer(nn.Module):
+    def setup(self):
+        self.out = self.made(3)
+    def made(self, size):
+        return nn.Dense(size)
+    def __call__(self, x):
+        return self.out(x)
+print(jax.tree.map(jnp.shape, Mixer().init(key, x)))
+""",
+            """\
+from flax import linen as nn
+class Mixer(nn.Module):
+    def mixed(self, x):
+        return x + nn.Dense(x.shape[-1])(x)
+    @nn.compact
+    def __call__(self, x):
+        return self.mixed(x)
+print(jax.tree.map(jnp.shape, Mixer().init(key, x)))
+""",
+            """\
+from flax import linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(x)
+class Trainer:
+    def __call__(self, x):
+        return Block().init(key, x)
+print(jax.tree.map(jnp.shape, Trainer()(x)))
+""",
             """\
 from flax import linen as nn
 

@@ -1162,6 +1162,15 @@ print(y)
     "NNX746": Cases(
         bad=(
             """\
+SHAPES = {"encoder": {"kernel": (4, 8), "bias": (8,)}, "decoder": {"kernel": (8, 4), "bias": (4,)}}
+def scaled(key, shape):
+    return jax.random.normal(key, shape) / jnp.sqrt(shape[0])
+def begin(key, shapes):
+    keys = iter(jax.random.split(key, 4))
+    return jax.tree.map(lambda shape: scaled(next(keys), shape), shapes)  # NNX746
+begin(key, SHAPES)
+""",
+            """\
 def shapes_of(sizes):
     shapes = []
     for n, m in zip(sizes[:-1], sizes[1:]):
@@ -1210,6 +1219,20 @@ print(made["hidden"].sum(axis=0))
             "first = jax.tree_util.tree_map_with_path(rows, {'w': (3, 4), 'b': (4,)})  # NNX746\n",
         ),
         clean=(
+            """\
+SHAPES = {"encoder": {"kernel": (4, 8), "bias": (8,)}, "decoder": {"kernel": (8, 4), "bias": (4,)}}
+def scaled(key, shape):
+    return jax.random.normal(key, shape) / jnp.sqrt(shape[0])
+def begin(key, shapes):
+    keys = iter(jax.random.split(key, 4))
+    return jax.tree.map(lambda shape: scaled(next(keys), shape), shapes, is_leaf=lambda s: isinstance(s, tuple))
+print(jax.tree.map(jnp.shape, begin(key, SHAPES)))
+def doubled(size):
+    if isinstance(size, int):
+        return 2 * size
+    return size[0]
+print(jax.tree.map(lambda size: doubled(size), SHAPES))
+""",
             """\
 pairs = {}
 for name, n in [("a", 3), ("b", 4)]:
@@ -1517,6 +1540,18 @@ y = Up(2.0)
     "NNX759": Cases(
         bad=(
             """\
+def loss_fn(model, x):
+    return jnp.mean(model(x) ** 2)
+def step(model, x):
+    loss, grads = nnx.value_and_grad(loss_fn, model, x)  # NNX759
+    return loss, grads
+""",
+            """\
+def fit(model, x):
+    return nnx.grad(lambda m: jnp.mean(m(x) ** 2), model)  # NNX759
+fit(nnx.Linear(4, 2, rngs=nnx.Rngs(0)), x)
+""",
+            """\
 def pooled(h):
     return h.mean(axis=0)
 def chosen(flag, h):
@@ -1551,6 +1586,22 @@ dots = jax.vmap(jnp.dot, rows, rows)  # NNX759
             "step = jax.jit(jnp.sum(x))  # NNX759\n",
         ),
         clean=(
+            """\
+def loss_fn(model, x):
+    return jnp.mean(model(x) ** 2)
+def step(model, x):
+    loss, grads = nnx.value_and_grad(loss_fn)(model, x)
+    dx = jax.grad(lambda v, w: (v * w).sum(), 1)(x, 2 * x)
+    places = (0, 1)
+    both = jax.grad(lambda v, w: (v * w).sum(), places)(x, x)
+    return loss, dx, both
+print(step(model, x)[0])
+""",
+            """\
+made = jax.value_and_grad(lambda w: (w**2).sum())
+loss, grads = made(x)
+print(loss)
+""",
             """\
 def pooled(axis):
     def inner(h):
@@ -2902,6 +2953,12 @@ slope = jax.grad(total)(x)
             "def loss(p, y):\n    return reg(p) + y.sum()\nstep = jax.jit(jax.value_and_grad(loss))\n",
         ),
         clean=(
+            """\
+def loss(a, b):
+    d = jnp.linalg.norm(a - b + 1e-6, axis=-1)
+    return jnp.mean(d**2)
+print(jax.grad(loss)(x, x))
+""",
             """\
 def radial(v):
     radius = jnp.linalg.norm(v, axis=-1)

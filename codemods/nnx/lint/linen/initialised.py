@@ -1,4 +1,4 @@
-"""NNX587: arguments of ``init`` that stand in each other's place."""
+"""NNX587: arguments of ``init`` that stand in each other's place, and those that a module does not take or needs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.linen.call_arguments import call_arguments
 from codemods.nnx.lint.linen.modules import has_linen, receiver_modules, wanted
 from codemods.nnx.lint.names import last
 from codemods.nnx.values import Call, Const, Value
@@ -33,6 +34,8 @@ def _check(context: Context) -> Iterator[Finding]:
         else:
             continue
         yield finding(RULE.code, event.scope, event.node, f"{message}: InvalidRngError", help)
+    for event, message, help in call_arguments(context):
+        yield finding(RULE.code, event.scope, event.node, message, help)
 
 
 def _name(context: Context, value: Value, scope: Scope) -> str:
@@ -62,10 +65,11 @@ variables = model.init(jnp.ones((1, 3)), jax.random.key(0))
 RULE = lint_rule(
     "NNX587",
     "linen-init-order",
-    "a module of Linen that is initialised with its input first, or with a number for the key",
+    "a module of Linen that is initialised with its input first, or with other arguments than it takes",
     why="""\
 `module.init(key, *inputs)` takes the key first, and behind it what `__call__` takes. The other way round, and with a
-plain number, Linen raises an InvalidRngError that speaks of shapes.
+plain number, Linen raises an InvalidRngError that speaks of shapes. What is missing there, or has a name that
+`__call__` does not know, is a TypeError, and so it is with `apply`.
 """,
     source="questions on the Flax discussions; measured on Flax 0.10.7, 0.11.2 and 0.12.8: InvalidRngError",
     severity="error",

@@ -11,9 +11,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.modules import has_linen, modules_at, receiver_modules, wanted
+from codemods.nnx.lint.places import passed
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Function, Item, Mapping, Value
+from codemods.nnx.values import Attr, Call, Const, Function, Item, Mapping, Param, Value
 
 _PARAMS = Const("params")
 _STATE = pattern(r"(^|_)(train_?)?state$")
@@ -62,19 +63,36 @@ def _bare_states(context: Context) -> Iterator[Finding]:
     alone = all(given is None or _level(context, given, scope) == "params" for given, scope in others)
     for event in context.bodies.named("apply_fn", "apply", "bind"):
         first = event.value.args[0] if event.value.args else None
-        if not isinstance(first, Attr) or first.name != "params" or not wanted(context, event):
+        if first is None or not _params_of_state(context, first) or not wanted(context, event):
             continue
         word = last_word(event.node.func)
-        if word != "apply_fn" and not (alone and _of_state(event) and receiver_modules(context, event)):
+        if word != "apply_fn" and not (alone and _of_state(first, event) and receiver_modules(context, event)):
             continue
         help = f'give them under their name: {word}({{"params": state.params}}, ...)'
         yield finding(RULE.code, event.scope, event.node, f"{_BARE}: {_FIRST}", help)
 
 
-def _of_state(event: CallEvent) -> bool:
+def _params_of_state(context: Context, value: Value) -> bool:
+    """Say whether a value is ``state.params``, or what a function gets that is only called with such."""
+    if isinstance(value, Param):
+        callers = context.flow.sites.callers(value.function)
+        calls = [event for event in callers if not _makes(event)]
+        given = [passed(event, value) for event in calls]
+        return bool(given) and all(isinstance(one, Attr) and one.name == "params" for one in given)
+    return isinstance(value, Attr) and value.name == "params"
+
+
+def _makes(event: CallEvent) -> bool:
+    """Say whether a call makes something of a function, as ``grad`` does."""
+    return last_word(event.node.func) in {"grad", "value_and_grad", "jit", "vmap", "checkpoint", "remat", "partial"}
+
+
+def _of_state(first: Value, event: CallEvent) -> bool:
     """Say whether a call gets the ``params`` of a TrainState, by the name of that."""
-    first = event.node.args[0]
-    return isinstance(first, ast.Attribute) and _STATE.search(last_word(first.value)) is not None
+    node = event.node.args[0]
+    if isinstance(first, Param):
+        return True
+    return isinstance(node, ast.Attribute) and _STATE.search(last_word(node.value)) is not None
 
 
 def _by_apply(context: Context, event: CallEvent) -> bool:
@@ -106,7 +124,18 @@ def _holds_whole(context: Context, value: Value, scope: Scope) -> bool:
 
 
 def _level(context: Context, value: Value, scope: Scope) -> str:
-    return _level_of(context, context.flow.resolve(context.flow.here(value, scope)))
+    bound = context.flow.resolve(context.flow.here(value, scope))
+    if not isinstance(bound.value, Param):
+        return _level_of(context, bound)
+    found = {_level_of(context, one) for one in context.sources.originals(bound) if not _updated(context, one)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _updated(context: Context, bound: Bound) -> bool:
+    """Say whether a value is a tree that optax or a tree function has changed: what it is comes from another way."""
+    if not isinstance(bound.value, Call):
+        return False
+    return last_word(bound.value.node.func) in {"apply_updates", "map", "tree_map"}
 
 
 def _level_of(context: Context, bound: Bound) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.modules import HOME, is_linen
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import error_wanted, foreign
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.values import Class
 
 _LAYERS = frozenset(
     {"Dense", "DenseGeneral", "Conv", "ConvTranspose", "ConvLocal", "Embed", "Einsum", "LayerNorm", "BatchNorm",
@@ -22,8 +23,10 @@ _LAYERS = frozenset(
 
 def _check(context: Context) -> Iterator[Finding]:
     told: set[Scope] = set()
-    for event, name in foreign(context, *sorted(_LAYERS)):
-        if not name.startswith(HOME) or last(name) not in _LAYERS or event.scope in told:
+    for event, name in (*foreign(context, *sorted(_LAYERS)), *_own_modules(context)):
+        if event.scope in told or (not name.startswith(HOME) and last(name) in _LAYERS):
+            continue
+        if name.startswith(HOME) and last(name) not in _LAYERS:
             continue
         if not _in_plain_call(context, event) or keyword(event.node, "parent") is not None:
             continue
@@ -34,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
             RULE.code,
             event.scope,
             event.node,
-            f"`{last(name)}` is made in a `__call__` without @nn.compact: Linen refuses it (AssignSubModuleError)",
+            f"`{last(name)}` is made in {_method(event)} without @nn.compact: Linen refuses it (AssignSubModuleError)",
             "decorate __call__ by @nn.compact, or make the layer in setup",
         )
 
@@ -45,13 +48,44 @@ def _in_plain_call(context: Context, event: CallEvent) -> bool:
     A method that a compact one calls, as by ``super().__call__(x)``, may make layers without the decorator.
     """
     function = event.scope.function
-    if function is None or function.owner is None or function.name != "__call__" or event.value.starred:
+    if function is None or function.owner is None or event.value.starred:
         return False
-    if getattr(function.node, "decorator_list", ()) or function.owner.decorators:
+    if not _plain(function) or function.owner.decorators or not is_linen(context, function.owner):
         return False
-    if not is_linen(context, function.owner):
+    if {*context.flow.classes.heirs(function.owner)} > {function.owner}:
         return False
-    return {*context.flow.classes.heirs(function.owner)} <= {function.owner}
+    if function.name == "__call__":
+        return True
+    # a method that only such a `__call__` calls on its own object
+    callers = [one.scope.function for one in context.flow.sites.callers(function)]
+    return bool(callers) and all(
+        one is not None and one.name == "__call__" and one.owner is function.owner and _plain(one) for one in callers
+    )
+
+
+def _plain(function: FunctionFacts) -> bool:
+    """Say whether a method is not decorated."""
+    return not getattr(function.node, "decorator_list", ()) and function.name != "setup"
+
+
+def _method(event: CallEvent) -> str:
+    function = event.scope.function
+    inner = function is not None and function.name != "__call__"
+    return f"`{function.name}`, which `__call__` calls," if inner and function is not None else "a `__call__`"
+
+
+def _own_modules(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls that make a module of a class of the project within a method, with its name."""
+    for cls in context.project.classes():
+        if not is_linen(context, cls):
+            continue
+        for event in context.bodies.named(cls.name):
+            function = event.scope.function
+            if event.scope.module not in context.asked or function is None or function.owner is None:
+                continue
+            made = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
+            if isinstance(made, Class) and made.facts is cls:
+                yield event, cls.name
 
 
 _BAD = """\
