@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.lint.arithmetic import complement, factors
-from codemods.nnx.lint.syntax import assignments, constant
+from codemods.nnx.lint.syntax import assignments, constant, made_of
 from codemods.nnx.nodes import last_word
 
 _VALUES = frozenset({"value", "raw_value"})
-_LOCALS = 4  # variables that are made of variables
 
 
 def keeps_average(owner: ClassFacts, name: str) -> bool:
@@ -25,11 +24,9 @@ def keeps_average(owner: ClassFacts, name: str) -> bool:
     for method in owner.node.body:
         if not isinstance(method, ast.FunctionDef) or method.name == "__init__":
             continue
-        pairs = [
-            pair for node in ast.walk(method) if isinstance(node, ast.Assign | ast.AnnAssign) for pair in _pairs(node)
-        ]
+        pairs = [pair for node in ast.walk(method) for pair in assignments(node)]
         for target, value in pairs:
-            if of_attribute(target, name) and any(_is_mean(one, name) for one in _made_of(value, pairs)):
+            if of_attribute(target, name) and any(_is_mean(one, name) for one in made_of(value, pairs)):
                 return True
     return False
 
@@ -69,24 +66,6 @@ def of_attribute(node: ast.expr, name: str) -> bool:
     if isinstance(node, ast.Attribute | ast.Subscript) and (whole or getattr(node, "attr", "") in _VALUES):
         node = node.value
     return isinstance(node, ast.Attribute) and node.attr == name and last_word(node.value) == "self"
-
-
-def _pairs(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    if isinstance(node, ast.Assign):
-        yield from assignments(node)
-    elif node.value is not None:
-        yield node.target, node.value
-
-
-def _made_of(value: ast.expr, pairs: list[tuple[ast.expr, ast.expr]]) -> Iterator[ast.AST]:
-    """Yield the nodes of an expression, and those of what its variables are given in the method."""
-    pending, seen = [value], set[str]()
-    while pending:
-        for node in ast.walk(pending.pop()):
-            yield node
-            if isinstance(node, ast.Name) and node.id not in seen and len(seen) < _LOCALS:
-                seen.add(node.id)
-                pending += [made for target, made in pairs if isinstance(target, ast.Name) and target.id == node.id]
 
 
 def _is_mean(node: ast.AST, name: str) -> bool:

@@ -216,6 +216,25 @@ def assignments(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     return [pair for target in node.targets for pair in taken_apart(target, node.value)]
 
 
+_LOCALS = 4  # variables that are made of variables
+
+
+def made_of(value: ast.expr, pairs: list[tuple[ast.expr, ast.expr]]) -> Iterator[ast.AST]:
+    """Yield the nodes of an expression, and those of what its variables are given.
+
+    Args:
+        value: the expression.
+        pairs: the targets of the body around it, each with what it gets, as :func:`assignments` gives them.
+    """
+    pending, seen = [value], set[str]()
+    while pending:
+        for node in ast.walk(pending.pop()):
+            yield node
+            if isinstance(node, ast.Name) and node.id not in seen and len(seen) < _LOCALS:
+                seen.add(node.id)
+                pending += [made for target, made in pairs if isinstance(target, ast.Name) and target.id == node.id]
+
+
 def one_of(node: ast.expr | None, values: Iterable[object]) -> bool:
     """Say whether an expression is a literal of one of these values; a list has no hash, and may be asked about too."""
     value = constant(node)

@@ -292,7 +292,7 @@ print(noisy(x, jax.random.key(3)))
             """\
 def spread(key, rates):
     return jax.vmap(lambda k, rate: rate, in_axes=(None, 0))(jax.random.key(0), rates)
-print(spread(None, x[0]))
+print(spread(None, jnp.ones(3)))
 """,
             """\
 def shifted(keys, rows):

@@ -975,9 +975,9 @@ state = Stats.create(None, jnp.ones(4), tx=optax.sgd(0.1), batch_stats={})  # NN
             """\
 from flax.training import train_state
 def step(state, row):
-    grads = jax.grad(lambda p: jnp.mean((row * p) ** 2))(state.params)
+    grads = jax.grad(lambda p: jnp.mean((row * p["w"]) ** 2))(state.params)
     return state.apply_gradients(grads=grads)
-state = train_state.TrainState.create(apply_fn=None, params=jnp.ones(4), tx=optax.sgd(0.1))
+state = train_state.TrainState.create(apply_fn=None, params={"w": jnp.ones(1)}, tx=optax.sgd(0.1))
 print(step(state, x[0]).step)
 """,
             """\
@@ -988,8 +988,8 @@ class Own(TrainState):
     @classmethod
     def create(cls, params):
         return super().create(apply_fn=None, params=params, tx=optax.sgd(0.1))
-state = Own.create(jnp.ones(4))
-print(state.apply_gradients(jnp.ones(4)).params)
+state = Own.create({"w": jnp.ones(4)})
+print(state.apply_gradients({"w": jnp.ones(4)}).params)
 """,
             """\
 from flax.training.train_state import TrainState

@@ -2053,7 +2053,7 @@ def loss_fn(net, images, labels):
     logits = net(images)
     hard = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
     return hard + optax.softmax_cross_entropy(logits, jax.nn.one_hot(labels, 2)).mean()
-print(loss_fn(nnx.Linear(4, 2, rngs=nnx.Rngs(0)), x, jnp.zeros(x.shape[0], jnp.int32)))
+print(loss_fn(nnx.Linear(4, 2, rngs=nnx.Rngs(0)), jnp.ones((3, 4)), jnp.zeros(3, jnp.int32)))
 """,
             """\
 def consistency(net, y, targets):

@@ -11,14 +11,13 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.modules import classes_of, has_linen, is_plain, receiver_modules
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import assignments, constant
+from codemods.nnx.lint.syntax import assignments, constant, made_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Const
 
 # where a class says one of these, it may know that it is initialized
 _AWARE = pattern(rb"initiali[sz]|has_variable|is_mutable_collection|has_rng")
-_LOCALS = 4  # variables that are made of variables
 _PARTS = 200  # how many classes a module is looked through for
 
 
@@ -69,7 +68,7 @@ def _moved(context: Context, cls: ClassFacts) -> Iterator[tuple[FunctionFacts, a
             if not isinstance(target, ast.Attribute) or target.attr != "value":
                 continue
             name = ast.unparse(target.value)
-            if name in made and any(_is_value(part, name) for part in _made_of(value, pairs)):
+            if name in made and any(_is_value(part, name) for part in made_of(value, pairs)):
                 yield method, node, name, made[name]
 
 
@@ -93,17 +92,6 @@ def _variables(cls: ClassFacts, method: FunctionFacts) -> dict[str, str]:
 
 def _is_value(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "value" and ast.unparse(node.value) == name
-
-
-def _made_of(value: ast.expr, pairs: list[tuple[ast.expr, ast.expr]]) -> Iterator[ast.AST]:
-    """Yield the nodes of an expression, and those of what its variables are given in the method."""
-    pending, seen = [value], set[str]()
-    while pending:
-        for node in ast.walk(pending.pop()):
-            yield node
-            if isinstance(node, ast.Name) and node.id not in seen and len(seen) < _LOCALS:
-                seen.add(node.id)
-                pending += [made for target, made in pairs if isinstance(target, ast.Name) and target.id == node.id]
 
 
 def _started(context: Context) -> Iterator[tuple[CallEvent, frozenset[ClassFacts]]]:
