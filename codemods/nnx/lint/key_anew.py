@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import innermost_loop
 from codemods.nnx.nodes import elements, last_word
@@ -40,6 +41,8 @@ def keys_anew(context: Context) -> Iterator[tuple[CallEvent, str]]:
         calls = context.bodies.calls.get(event.scope, ())
         if any(_shuffles(call, loop, derived) for call in calls):
             continue  # NNX561 says so
+        if any(_steps(call, loop) for call in calls) and any(_drawn(call, loop, target.id) for call in calls):
+            continue  # NNX970 says so
         if any(_trains(context, call, loop, derived) for call in calls):
             yield event, target.id
 
@@ -49,6 +52,18 @@ def _shuffles(call: CallEvent, loop: _Loop, derived: set[str]) -> bool:
     if innermost_loop(call) is not loop or last_word(call.node.func) not in {"permutation", "shuffle"}:
         return False
     return any(isinstance(node, ast.Name) and node.id in derived for node in call.node.args[:1])
+
+
+def _steps(call: CallEvent, loop: _Loop) -> bool:
+    """Say whether a round updates parameters itself, and not by a step of the project."""
+    return innermost_loop(call) is loop and last_word(call.node.func) in {"update", "apply_updates", "apply_gradients"}
+
+
+def _drawn(call: CallEvent, loop: _Loop, key: str) -> bool:
+    """Say whether a round draws with the key as it is."""
+    first = call.node.args[0] if call.node.args else None
+    whole = innermost_loop(call) is loop and isinstance(first, ast.Name) and first.id == key
+    return whole and last_word(call.node.func) in {*DRAWING} - {"split"}
 
 
 def _derived(loop: _Loop, key: str) -> set[str]:

@@ -11,6 +11,7 @@ from codemods.nnx.lint.keys import DRAWING, SAME, Use, uses
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.places import in_test, received
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, Sequence, Unknown, Value
 
@@ -45,7 +46,7 @@ def kept_in_states(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]
             or _told_apart(function)
         ):
             continue
-        if name == "split" and not _unpacked(event):
+        if name == "split" and (not _unpacked(event) or _for_dropout(event, function)):
             continue
         for place in _places(function.returns[0]):
             kept = _keeps(context, _at(function.returns[0], place), state, key, scope)
@@ -82,6 +83,17 @@ def _told_apart(function: FunctionFacts) -> bool:
     return any(
         (isinstance(n, ast.Attribute) and n.attr == "fold_in") or (isinstance(n, ast.Name) and n.id == "fold_in")
         for n in ast.walk(function.node)
+    )
+
+
+def _for_dropout(event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a split makes the keys of dropout that a model of Linen is applied with, of which NNX629 speaks."""
+    statement = event.statement
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    made = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return any(
+        isinstance(node, ast.keyword) and node.arg == "rngs" and bool(made & names_in(node.value))
+        for node in ast.walk(function.node)
     )
 
 

@@ -92,7 +92,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _at_module_level(context: Context, event: CallEvent, updates: ast.expr) -> bool:
     """Say whether a training loop of a module gives updates to a variable that nothing reads."""
-    if not event.loops or not isinstance(updates, ast.Name):
+    if not event.loops or not isinstance(updates, ast.Name) or not updates.id.strip("_"):
         return False
     reads = (n for n in ast.walk(event.scope.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     if any(n.id == updates.id for n in reads):

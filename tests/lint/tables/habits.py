@@ -1082,7 +1082,7 @@ print(Encoder(nnx.Rngs(0))(jnp.ones((2, 3))))
 tx = optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.sgd)(learning_rate=0.1))
 state = tx.init(x)
 for i in range(2):
-    updates, state = tx.update(x, state, x)
+    _, state = tx.update(x, state, x)
     state.hyperparams["learning_rate"] = 0.01  # NNX727
 """,
             "print(optimizer.opt_state.hyperparams['learning_rate'])  # NNX727\n",
@@ -1105,14 +1105,14 @@ trainer = Trainer({"w": x})
 tx = optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.sgd)(learning_rate=0.1))
 state = tx.init(x)
 for i in range(2):
-    updates, state = tx.update(x, state, x)
+    _, state = tx.update(x, state, x)
     state[1].hyperparams["learning_rate"] = jnp.float32(0.01)
 """,
             """\
 tx = optax.inject_hyperparams(optax.sgd)(learning_rate=0.1)
 state = tx.init(x)
 for i in range(2):
-    updates, state = tx.update(x, state, x)
+    _, state = tx.update(x, state, x)
     state.hyperparams["learning_rate"] = jnp.float32(0.01)
 """,
             "tx = optax.inject_hyperparams(optax.adam)(learning_rate=0.1)\n"

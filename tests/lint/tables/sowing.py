@@ -38,7 +38,9 @@ tx = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
 for data in (x, 2 * x):
     step(net, tx, data)  # NNX901
 """
-_EAGER = _STEP.replace("@nnx.jit\n", "").replace("    tx.update(net, grads)\n", "")
+_EAGER = (
+    _STEP.replace("@nnx.jit\n", "").replace("    tx.update(net, grads)\n", "").replace("loss, grads =", "loss, _ =")
+)
 _PLAIN = _LOOP.replace("  # NNX901", "")
 _MARKED = _GATED.replace("jnp.mean(gate))", "jnp.mean(gate))  # NNX919")
 
