@@ -70,6 +70,8 @@ class _Annotations(ast.NodeTransformer):
         target = node.targets[0]
         if len(node.targets) > 1 or type(target) is not self.kind or not isinstance(target, ast.Name | ast.Attribute):
             return node
+        if isinstance(target, ast.Attribute) and target.attr == "value":
+            return node  # of a Variable, which nobody annotates, and migration leaves alone then
         return ast.AnnAssign(target, ast.Constant("Any"), node.value, int(isinstance(target, ast.Name)))
 
 

@@ -92,9 +92,19 @@ def _written(context: Context, cls: ClassFacts) -> str:
             continue
         if not isinstance(first, Const) or first.value in {"params", "cache"}:
             continue
-        if not context.bodies.paths(method.scope).get(node) and not context.bodies.behind(node, method.scope):
+        around = context.bodies.paths(method.scope).get(node, ())
+        if all(map(_when_applied, around)) and not context.bodies.behind(node, method.scope):
             return str(first.value)
     return ""
+
+
+def _when_applied(block: tuple[ast.AST, str]) -> bool:
+    """Say whether a block runs in every call of ``apply``: ``if not self.is_initializing():``."""
+    node, arm = block
+    test = node.test if isinstance(node, ast.If) else None
+    if not isinstance(test, ast.UnaryOp) or not isinstance(test.op, ast.Not) or arm != "body":
+        return False
+    return isinstance(test.operand, ast.Call) and last_word(test.operand.func) == "is_initializing"
 
 
 def _updates(context: Context, event: CallEvent, cls: ClassFacts) -> bool:
