@@ -58,7 +58,7 @@ CLASS = """\
 def hidden():
     model = net()
     opt = nnx.Optimizer(model, optax.sgd(0.1))
-    nnx.Optimizer.update(opt, nnx.grad(loss)(model))
+    nnx.Optimizer.update(opt, grads=nnx.grad(loss)(model))
     return loss(model)
 
 
