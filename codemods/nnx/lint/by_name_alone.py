@@ -9,12 +9,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import TRAIN_STATE
 from codemods.nnx.lint.places import error_wanted, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr
 
-_STATE = "flax.training.train_state.TrainState"
 _NAMES = {"create": "apply_fn=..., params=..., tx=...", "apply_gradients": "grads=..."}
 # what has a method of this name besides, and takes pairs of gradients and variables
 _OPTIMIZER = pattern(r"opt(im|imi[sz]er)?$")
@@ -49,32 +49,20 @@ def _of_state(context: Context, event: CallEvent, word: str) -> bool:
         named = _OPTIMIZER.search(last_word(event.node.func.value).lower()) is not None
         return not named and len(event.node.args) == 1 and not isinstance(event.node.args[0], ast.Call)
     callee = event.value.callee
-    if context.flow.calls.name(event) == f"{_STATE}.create":
+    if context.flow.calls.name(event) == f"{TRAIN_STATE}.create":
         return True
     if not isinstance(callee, Attr):
         return False
     made = context.flow.resolve(context.flow.here(callee.base, event.scope)).value
     cls = getattr(made, "facts", None)
-    return cls is not None and _STATE in context.flow.classes.mro(cls)[1]
+    return cls is not None and TRAIN_STATE in context.flow.classes.mro(cls)[1]
 
 
 def _number(event: CallEvent) -> str:
     return "one" if len(event.node.args) == 1 else str(len(event.node.args))
 
 
-RULE = lint_rule(
-    "NNX549",
-    "by-name-alone",
-    "methods of a TrainState with arguments by place",
-    why="""\
-`TrainState.create(apply_fn=..., params=..., tx=...)` and `state.apply_gradients(grads=...)` take their arguments by
-name alone: by place they raise a TypeError.
-""",
-    source="Flax documentation of TrainState; measured on Flax 0.10.7, 0.11.2 and 0.12.8: TypeError",
-    severity="error",
-    check=_check,
-    bad=(
-        """\
+_BAD = """\
 import jax
 import jax.numpy as jnp
 import optax
@@ -88,23 +76,19 @@ def train_step(state, x):
 
 state = TrainState.create(apply_fn=None, params={"w": jnp.ones(3)}, tx=optax.sgd(0.1))
 state = train_step(state, jnp.ones((2, 3)))
+"""
+
+RULE = lint_rule(
+    "NNX549",
+    "by-name-alone",
+    "methods of a TrainState with arguments by place",
+    why="""\
+`TrainState.create(apply_fn=..., params=..., tx=...)` and `state.apply_gradients(grads=...)` take their arguments by
+name alone: by place they raise a TypeError.
 """,
-    ),
-    clean=(
-        """\
-import jax
-import jax.numpy as jnp
-import optax
-from flax.training.train_state import TrainState
-
-
-def train_step(state, x):
-    grads = jax.grad(lambda params: jnp.mean((x @ params["w"]) ** 2))(state.params)
-    return state.apply_gradients(grads=grads)
-
-
-state = TrainState.create(apply_fn=None, params={"w": jnp.ones(3)}, tx=optax.sgd(0.1))
-state = train_step(state, jnp.ones((2, 3)))
-""",
-    ),
+    source="Flax documentation of TrainState; measured on Flax 0.10.7, 0.11.2 and 0.12.8: TypeError",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("apply_gradients(grads)", "apply_gradients(grads=grads)"),),
 )

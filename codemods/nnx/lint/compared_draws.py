@@ -10,7 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.lint.common_numbers import common_numbers
 from codemods.nnx.lint.keys import SAME, Use
 from codemods.nnx.lint.looked_at import in_figures
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import KEY_MAKERS, last
 from codemods.nnx.lint.syntax import constant, inside, names_in, one_of
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
@@ -341,7 +341,7 @@ def _seeded_apart(context: Context, use: Use) -> bool:
     made = context.flow.resolve(context.flow.here(use.key, use.event.scope))
     if not isinstance(made.value, Call) or not isinstance(made.value.node, ast.Call):
         return False
-    return context.flow.calls.callee_name(made) in {"jax.random.PRNGKey", "jax.random.key"}
+    return context.flow.calls.callee_name(made) in KEY_MAKERS
 
 
 _LEARNT = pattern(r"param|weight|layer|init|train|update|optim")

@@ -10,6 +10,7 @@ from codemods.nnx.facts import AttrEvent, ClassFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import TRAIN_STATE
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
@@ -17,10 +18,9 @@ from codemods.nnx.values import Attr, Call, Class, Loop, Param, Ref, Value
 
 _FROZEN = frozenset({"flax.struct.dataclass"})
 _CHOSEN = frozenset({"dataclasses.dataclass", "chex.dataclass"})
-_STATE = "flax.training.train_state.TrainState"
 _COPYING = frozenset({"apply_gradients", "replace", "_replace"})
 _COPIES = 8  # of copies, one of another
-_BASES = frozenset({"flax.struct.PyTreeNode", _STATE, "typing.NamedTuple"})
+_BASES = frozenset({"flax.struct.PyTreeNode", TRAIN_STATE, "typing.NamedTuple"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -115,8 +115,8 @@ def _train_state(context: Context, event: AttrEvent) -> bool:
     found = _copied(context, context.flow.resolve(context.flow.here(_first(event.base), event.scope)))
     if isinstance(found.value, Param):
         kinds = [one.value for one in context.flow.classes.annotated(found.value)]
-        return len(kinds) == 1 and isinstance(kinds[0], Ref) and kinds[0].name == _STATE
-    return context.flow.calls.callee_name(found) in {_STATE, f"{_STATE}.create"}
+        return len(kinds) == 1 and isinstance(kinds[0], Ref) and kinds[0].name == TRAIN_STATE
+    return context.flow.calls.callee_name(found) in {TRAIN_STATE, f"{TRAIN_STATE}.create"}
 
 
 def _copied(context: Context, bound: Bound) -> Bound:
@@ -161,7 +161,7 @@ def _created(context: Context, bound: Bound) -> ClassFacts | None:
         return None
     base = context.flow.resolve(context.flow.with_value(bound, callee.base)).value
     cls = base.facts if isinstance(base, Class) else None
-    return cls if cls is not None and _STATE in _homes(context, cls) and "create" not in cls.methods else None
+    return cls if cls is not None and TRAIN_STATE in _homes(context, cls) and "create" not in cls.methods else None
 
 
 def _homes(context: Context, cls: ClassFacts) -> set[str]:

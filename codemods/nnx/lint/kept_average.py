@@ -21,9 +21,7 @@ def keeps_average(owner: ClassFacts, name: str) -> bool:
         owner: the class.
         name: the attribute.
     """
-    for method in owner.node.body:
-        if not isinstance(method, ast.FunctionDef) or method.name == "__init__":
-            continue
+    for method in _methods(owner):
         pairs = [pair for node in ast.walk(method) for pair in assignments(node)]
         for target, value in pairs:
             if of_attribute(target, name) and any(_is_mean(one, name) for one in made_of(value, pairs)):
@@ -38,9 +36,7 @@ def read_otherwise(owner: ClassFacts, name: str) -> bool:
         owner: the class.
         name: the attribute.
     """
-    for method in owner.node.body:
-        if not isinstance(method, ast.FunctionDef) or method.name == "__init__":
-            continue
+    for method in _methods(owner):
         for node in _statements(method):
             stored = isinstance(node, ast.Assign) and any(of_attribute(target, name) for target in node.targets)
             if stored or any(_is_mean(one, name) for one in ast.walk(node)):
@@ -51,6 +47,11 @@ def read_otherwise(owner: ClassFacts, name: str) -> bool:
             ):
                 return True
     return False
+
+
+def _methods(owner: ClassFacts) -> list[ast.FunctionDef]:
+    """Return the methods of a class but its constructor."""
+    return [one for one in owner.node.body if isinstance(one, ast.FunctionDef) and one.name != "__init__"]
 
 
 def _statements(method: ast.FunctionDef) -> Iterator[ast.stmt]:

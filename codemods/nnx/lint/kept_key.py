@@ -15,7 +15,7 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.key_reuse import reuses
-from codemods.nnx.lint.names import NOT_CONSUMING
+from codemods.nnx.lint.names import KEY_MAKERS, NOT_CONSUMING
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
 from codemods.nnx.lint.syntax import Path, keyword, names_in
 from codemods.nnx.nodes import last_word
@@ -274,7 +274,7 @@ def _of_one_seed(context: Context, owner: ClassFacts, name: str) -> bool:
         if not sources or event.value.starred:
             return False
         for one in sources:
-            if context.flow.calls.callee_name(one) not in {"jax.random.key", "jax.random.PRNGKey"}:
+            if context.flow.calls.callee_name(one) not in KEY_MAKERS:
                 return False
             if not isinstance(one.value, Call) or not all(isinstance(seed, Const) for seed in one.value.args):
                 return False

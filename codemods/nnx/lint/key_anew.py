@@ -9,12 +9,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.keys import DRAWING
+from codemods.nnx.lint.names import KEY_MAKERS
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
-from codemods.nnx.lint.syntax import innermost_loop
+from codemods.nnx.lint.syntax import innermost_loop, times_stored
 from codemods.nnx.nodes import elements, last_word
-from codemods.nnx.values import Const
+from codemods.nnx.values import Call, Const
 
-_SEEDED = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 _Loop = ast.For | ast.While
 
 
@@ -29,13 +29,14 @@ def keys_anew(context: Context) -> Iterator[tuple[CallEvent, str]]:
     """
     for event, name in foreign(context, "key", "PRNGKey"):
         loop, statement = innermost_loop(event), event.statement
-        if name not in _SEEDED or loop is None or in_test(event.scope) or len(event.value.args) != 1:
+        if name not in KEY_MAKERS or loop is None or in_test(event.scope):
             continue
         if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
             continue
         target = statement.targets[0]
-        seed = context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0]).value
-        if not isinstance(target, ast.Name) or not isinstance(seed, Const) or statement not in loop.body:
+        if not isinstance(target, ast.Name) or statement not in loop.body:
+            continue
+        if not fixed_seed(context, event.value, event):
             continue
         derived = _derived(loop, target.id)
         calls = context.bodies.calls.get(event.scope, ())
@@ -45,6 +46,20 @@ def keys_anew(context: Context) -> Iterator[tuple[CallEvent, str]]:
             continue  # NNX970 says so
         if any(_trains(context, call, loop, derived) for call in calls):
             yield event, target.id
+
+
+def fixed_seed(context: Context, call: Call, event: CallEvent) -> bool:
+    """Say whether a key is made of a number that is written out.
+
+    Args:
+        context: the analysis.
+        call: what makes the key.
+        event: a call in the same body.
+    """
+    given = call.args[0] if len(call.args) == 1 else None
+    return given is not None and isinstance(
+        context.flow.follow(context.flow.here(call, event.scope), given).value, Const
+    )
 
 
 def _shuffles(call: CallEvent, loop: _Loop, derived: set[str]) -> bool:
@@ -88,18 +103,14 @@ def _trains(context: Context, call: CallEvent, loop: _Loop, derived: set[str]) -
     statement = call.statement
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call.node else []
     renewed = {one.id for target in targets for one in elements(target) if isinstance(one, ast.Name)}
-    carried = [node.id for node in given if node.id in renewed and _stores(loop, node.id) == 1]
+    carried = [node.id for node in given if node.id in renewed and times_stored(loop, node.id) == 1]
     fed = {node.id for node in given} & derived
     if carried and fed - set(carried):
         return True
     optimizers = [
         value
         for node, value in zip(call.node.args, call.value.args, strict=False)
-        if isinstance(node, ast.Name) and not _stores(loop, node.id)
+        if isinstance(node, ast.Name) and not times_stored(loop, node.id)
         if kinds_of(context, value, call.scope) == {Kind.OPTIMIZER}
     ]
     return bool(optimizers and fed)
-
-
-def _stores(loop: _Loop, name: str) -> int:
-    return sum(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(loop))

@@ -14,7 +14,7 @@ from codemods.nnx.lint.applied import calls_of, layers, option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.drawn_alike import joined_axis
 from codemods.nnx.lint.formula import operand
-from codemods.nnx.lint.names import BATCHING, last
+from codemods.nnx.lint.names import BATCHING, KEY_MAKERS, last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.shards import Axes, specs
 from codemods.nnx.lint.syntax import constant
@@ -27,7 +27,6 @@ _SHAPES = {"normal": 1, "uniform": 1, "bernoulli": 2, "randint": 1, "gumbel": 1,
            "rademacher": 1, "truncated_normal": 3}  # fmt: skip
 _DRAWING = frozenset(_SHAPES) | {"categorical", "choice", "permutation", "multivariate_normal", "ball", "cauchy",
                                  "gamma", "beta", "dirichlet", "poisson"}  # fmt: skip
-_KEYS = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 # functions that leave the first axis of an array as it is
 _ELEMENTWISE = frozenset(
     {"tanh", "exp", "log", "sin", "cos", "sqrt", "abs", "where", "maximum", "minimum", "clip", "asarray", "relu",
@@ -233,7 +232,7 @@ class _Draws:
         if not isinstance(value, Call) or not value.args or value.starred:
             return False
         name = self._flow.calls.callee_name(bound)
-        if name in _KEYS or name == "jax.random.fold_in":
+        if name in KEY_MAKERS or name == "jax.random.fold_in":
             given = value.given
             return all(self._common(self._at(bound, one), depth + 1) for one in given)
         return name == "jax.random.split" and self._common(self._at(bound, value.args[0]), depth + 1)

@@ -14,16 +14,11 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.labels_first import labels_first
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.nodes import last_word
-from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Choice, Const, Item, Param, Value
 
 _CLASSES = frozenset({"argmax", "argmin"})
 _KEEPING = frozenset({"astype", "reshape", "squeeze", "ravel", "flatten"})
 _DEPTH = 5
-# names that leave no doubt when they stand in each other's places
-_LABELS = pattern(r"^(?!.*logit)(\w*_)?(labels?|targets?|y_true)(_\w*)?$")
-_LOGITS = pattern(r"^(?!.*(label|target|true))(\w*_)?(logits?|y_pred|preds?|predictions?)(_\w*)?$")
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -38,8 +33,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if not name.startswith("optax.") or labels is None:
             continue
         node = event.node.args[1] if len(event.node.args) > 1 else event.node
-        named = len(event.node.args) > 1 and _LABELS.match(last_word(event.node.args[0])) is not None
-        if (named and _LOGITS.match(last_word(node))) or labels_first(event):
+        if labels_first(event):
             yield finding(
                 RULE.code,
                 event.scope,

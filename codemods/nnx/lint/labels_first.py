@@ -8,6 +8,10 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
+# names that leave no doubt when they stand in each other's places
+_NAMED_LABELS = pattern(r"^(?!.*logit)(\w*_)?(labels?|targets?|y_true)(_\w*)?$")
+_NAMED_LOGITS = pattern(r"^(?!.*(label|target|true))(\w*_)?(logits?|y_pred|preds?|predictions?)(_\w*)?$")
+# shorter names, which say it beside what a model gives
 _LABELS = pattern(r"^(y|ys|y_?true|(batch_|true_|int_)?(labels?|targets?)|target_ids|one_?hot|tokens|input_ids|ids)$")
 _TOKENS = frozenset({"tokens", "input_ids", "ids"})
 _OUTPUTS = pattern(r"^(\w+_)?(logits?|outputs?|preds?|predictions?|scores?)$|^y_?(pred|hat|logits?)$")
@@ -22,9 +26,12 @@ def labels_first(event: CallEvent) -> bool:
     Args:
         event: the call of a loss that takes the logits first.
     """
-    if len(event.node.args) < 2 or event.value.starred:
+    if len(event.node.args) < 2:
         return False
-    return _is_label(event.node.args[0], event) and _is_output(event.node.args[1])
+    first, second = event.node.args[:2]
+    if _NAMED_LABELS.match(last_word(first)) and _NAMED_LOGITS.match(last_word(second)):
+        return True
+    return not event.value.starred and _is_label(first, event) and _is_output(second)
 
 
 def _called(node: ast.expr) -> str:

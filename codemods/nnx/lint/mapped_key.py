@@ -9,12 +9,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.applied import calls_of, option
+from codemods.nnx.lint.names import KEY_MAKERS
 from codemods.nnx.lint.places import in_test, position
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Const, Item, Value
 
-_ONE = frozenset({"jax.random.key", "jax.random.PRNGKey", "jax.random.fold_in"})
+_ONE = KEY_MAKERS | {"jax.random.fold_in"}
 
 
 def mapped_keys(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.lint.around import around
+from codemods.nnx.lint.masked_rows import minus_infinity
 from codemods.nnx.lint.opposed_signs import same_probability
 from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 
 # what takes care of NaN, or hides it
@@ -47,20 +47,7 @@ def _hidden(node: ast.expr) -> bool:
     """Say whether an expression puts minus infinity where a mask hides: ``jnp.where(mask, logits, -jnp.inf)``."""
     if not isinstance(node, ast.Call) or last_word(node.func) != "where" or len(node.args) != 3:
         return False
-    return any(_minus_infinity(one) for one in node.args[1:])
-
-
-def _minus_infinity(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = node.operand
-        text = constant(inner.args[0]) if isinstance(inner, ast.Call) and len(inner.args) == 1 else None
-        return (isinstance(inner, ast.Attribute) and inner.attr in {"inf", "Inf"}) or text == "inf"
-    return (
-        isinstance(node, ast.Call)
-        and last_word(node.func) == "float"
-        and len(node.args) == 1
-        and constant(node.args[0]) == "-inf"
-    )
+    return any(minus_infinity(one) for one in node.args[1:])
 
 
 def _taken_care_of(context: Context, node: ast.BinOp, scope: Scope) -> bool:

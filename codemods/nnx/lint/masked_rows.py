@@ -103,15 +103,15 @@ def _mask(context: Context, weights: ast.expr, scope: Scope) -> ast.expr | None:
     inner = written(context, made.args[0], scope)
     if not isinstance(inner, ast.Call) or last_word(inner.func) != "where" or len(inner.args) != 3:
         return None
-    return inner.args[0] if _infinite(inner.args[2]) else None
+    return inner.args[0] if minus_infinity(inner.args[2]) else None
 
 
-def _infinite(node: ast.expr) -> bool:
+def minus_infinity(node: ast.expr) -> bool:
     """Say whether an expression is minus infinity."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = node.operand
         text = constant(inner.args[0]) if isinstance(inner, ast.Call) and len(inner.args) == 1 else None
-        return last_word(inner) == "inf" or (isinstance(inner, ast.Call) and text == "inf")
+        return last_word(inner) in {"inf", "Inf"} or (isinstance(inner, ast.Call) and text == "inf")
     return isinstance(node, ast.Call) and len(node.args) == 1 and constant(node.args[0]) == "-inf"
 
 

@@ -74,6 +74,8 @@ NUMPY_ALLOWED = frozenset(
      "imag"}
 )  # fmt: skip
 
+# Functions that make a key of a seed.
+KEY_MAKERS = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 # Samplers and the other functions of jax.random that use a key up.
 NOT_CONSUMING = frozenset(
     {"key", "PRNGKey", "fold_in", "key_data", "wrap_key_data", "key_impl", "clone", "PRNGKeyArray", "KeyArray",
@@ -108,6 +110,7 @@ def last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
+TRAIN_STATE = "flax.training.train_state.TrainState"
 # what optax has for whole optimizers
 OPTIMIZERS = frozenset(
     {"adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "lamb", "lars",

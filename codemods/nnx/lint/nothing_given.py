@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
@@ -58,23 +58,25 @@ def _silent(context: Context, told: set[FunctionFacts]) -> Iterator[Finding]:
             continue
         if function.decorators or function.owner is not None or in_test(function.scope):
             continue  # a method may be another one's
-        for event in context.flow.sites.callers(function):
-            if event.scope.module not in context.asked or not event.used or not _parted(context, event):
-                continue
-            invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
-            if {callee.function for callee, _ in invoked} == {function}:
-                text = f"{shown(function)} returns nothing, so that this is None"
-                yield _found(event, text, "return what is wanted of it")
+        calls = [event for event in context.flow.sites.callers(function) if event.used]
+        yield from _taken_for_something(context, function, calls, "returns nothing")
     for root in compiled_roots(context):
         if root.function in told or not gives_nothing(root.function) or in_test(root.scope):
             continue
-        for event in context.traced.calls_of(root):
-            if event.scope.module not in context.asked or not _parted(context, event):
-                continue
-            invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
-            if {callee.function for callee, _ in invoked} == {root.function}:
-                text = f"{shown(root.function)} is compiled and returns nothing, so that this is None"
-                yield _found(event, text, "return what is wanted of it")
+        calls = context.traced.calls_of(root)
+        yield from _taken_for_something(context, root.function, calls, "is compiled and returns nothing")
+
+
+def _taken_for_something(
+    context: Context, function: FunctionFacts, calls: Iterable[CallEvent], words: str
+) -> Iterator[Finding]:
+    """Yield the calls that certainly run a function, and whose result is used as None cannot be."""
+    for event in calls:
+        if event.scope.module not in context.asked or not _parted(context, event):
+            continue
+        invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+        if {callee.function for callee, _ in invoked} == {function}:
+            yield _found(event, f"{shown(function)} {words}, so that this is None", "return what is wanted of it")
 
 
 def _parted(context: Context, event: CallEvent) -> bool:

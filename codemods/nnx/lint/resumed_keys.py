@@ -9,12 +9,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import KEY_MAKERS
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import assignments, constant, inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
-_MAKING = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 _RESTORING = pattern(r"restor|resum|load|latest_step|checkpoint|ckpt|pickle")
 _STEPS = pattern(r"step|epoch|iter|start|begin")
 _BRANCH = pattern(r"resum|restor|ckpt|checkpoint|latest|exists|load")
@@ -84,7 +84,7 @@ def _restored(context: Context, scope: Scope, name: str, loop: ast.For) -> bool:
 
 def _split(context: Context, scope: Scope, loop: ast.For) -> Iterator[tuple[CallEvent, str, ast.Call]]:
     """Yield the splits in a loop that carry a key on, each with the key and the call that made it before the loop."""
-    made = {event.node for event, name in foreign(context, "key", "PRNGKey") if name in _MAKING}
+    made = {event.node for event, name in foreign(context, "key", "PRNGKey") if name in KEY_MAKERS}
     for event, name in foreign(context, "split"):
         if name != "jax.random.split" or event.scope is not scope or event.loops[-1:] != (loop,):
             continue

@@ -11,13 +11,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, kept, uses
 from codemods.nnx.lint.meant import same_said
-from codemods.nnx.lint.names import BODIES, last
+from codemods.nnx.lint.names import BODIES, KEY_MAKERS, last
 from codemods.nnx.lint.places import callers_of, in_test, shown
 from codemods.nnx.lint.rngs_in_call import key_anew
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Value
 
-_SEEDING = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 # what is made once, or the same on purpose
 _ONCE = pattern(
     r"(^|_)(init\w*|make|create|build|setup|set|load|data\w*|main|demo|example\w*|run|generate|get|dummy|fake|mock|synthetic|"
@@ -83,7 +82,7 @@ def _root(context: Context, key: Value, scope: Scope) -> Value | None:
             key = key.base
         elif isinstance(key, Call):
             name = context.flow.calls.callee_name(context.flow.here(key, scope))
-            if name in _SEEDING:
+            if name in KEY_MAKERS:
                 seed = key.args[0] if len(key.args) == 1 else None
                 fixed = isinstance(seed, Const) or (isinstance(seed, Attr) and kept(context, seed))
                 return key if fixed else None
@@ -100,7 +99,7 @@ def _root(context: Context, key: Value, scope: Scope) -> Value | None:
         default = key.function.defaults.get(key.name)
         if not isinstance(default, Call) or key.function.scope is not scope:
             return None
-        return key if context.flow.calls.callee_name(context.flow.here(default, scope)) in _SEEDING else None
+        return key if context.flow.calls.callee_name(context.flow.here(default, scope)) in KEY_MAKERS else None
     return None  # of fields NNX897 speaks
 
 
@@ -111,7 +110,7 @@ def _constant(context: Context, key: Free) -> bool:
     bindings = key.scope.bindings.get(key.name, ())
     if len(bindings) != 1 or not isinstance(bindings[0], Call):
         return False
-    return context.flow.calls.callee_name(context.flow.here(bindings[0], key.scope)) in _SEEDING
+    return context.flow.calls.callee_name(context.flow.here(bindings[0], key.scope)) in KEY_MAKERS
 
 
 def _never_given(context: Context, key: Param) -> bool:

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
+from codemods.nnx.lint.key_anew import fixed_seed
 from codemods.nnx.lint.keys import DRAWING
+from codemods.nnx.lint.names import KEY_MAKERS
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import innermost_loop
+from codemods.nnx.lint.syntax import innermost_loop, times_stored
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Const
+from codemods.nnx.values import Call
 
-_SEEDED = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 _KEYS = pattern(r"^(\w+_)?(key|rng)s?$")
 _ADDING = (ast.Add, ast.Sub)
 
@@ -35,19 +36,11 @@ def seeds_in_loops(context: Context) -> Iterator[tuple[CallEvent, str]]:
         made = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)) if event.value.args else None
         if made is None or not isinstance(made.value, Call):
             continue
-        if context.flow.calls.callee_name(made) not in _SEEDED or not _fixed(context, made.value, event):
+        if context.flow.calls.callee_name(made) not in KEY_MAKERS or not fixed_seed(context, made.value, event):
             continue
         inside = any(node is made.value.node for node in ast.walk(loop))
         if inside and (_goes_on(event, loop) or (_own_key(event) and not _for_shapes(event))):
             yield event, ast.unparse(event.node.args[0])
-
-
-def _fixed(context: Context, call: Call, event: CallEvent) -> bool:
-    """Say whether the seed is a number that is written out."""
-    given = call.args[0] if len(call.args) == 1 else None
-    return given is not None and isinstance(
-        context.flow.follow(context.flow.here(call, event.scope), given).value, Const
-    )
 
 
 def _goes_on(event: CallEvent, loop: ast.AST) -> bool:
@@ -64,7 +57,7 @@ def _goes_on(event: CallEvent, loop: ast.AST) -> bool:
     before = isinstance(loop, ast.For) and any(
         isinstance(n, ast.Name) and n.id == target.id for n in ast.walk(loop.target)
     )
-    if before or _stores(loop, target.id) > 1:
+    if before or times_stored(loop, target.id) > 1:
         return False  # it begins anew in every round
     terms = _terms(statement.value)
     added = isinstance(statement.value, ast.BinOp) and isinstance(statement.value.op, _ADDING)
@@ -76,10 +69,6 @@ def _terms(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp):
         return [*_terms(node.left), *_terms(node.right)]
     return _terms(node.operand) if isinstance(node, ast.UnaryOp) else [node]
-
-
-def _stores(loop: ast.AST, name: str) -> int:
-    return sum(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(loop))
 
 
 def _own_key(event: CallEvent) -> bool:

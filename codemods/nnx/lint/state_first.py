@@ -109,15 +109,21 @@ def _exchanged(context: Context, event: CallEvent) -> str:
     return "gradients first and the state second" if named or (begun[0] and not begun[1]) else ""
 
 
-def _applied_to(context: Context, event: CallEvent) -> bool:
-    """Say whether the second argument is what the updates are added to: the parameters."""
-    text = ast.unparse(event.node.args[1])
+def _applications(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, Item]]:
+    """Yield the calls of ``optax.apply_updates`` in the same body that get a result of an update, with that."""
     for other, name in foreign(context, "apply_updates"):
         given = other.value.argument(1, "updates") if name == "optax.apply_updates" else None
         if other.scope is event.scope and isinstance(given, Item) and given.base is event.value:
-            if other.node.args and ast.unparse(other.node.args[0]) == text and given.index == Const(0):
-                return True
-    return False
+            yield other, given
+
+
+def _applied_to(context: Context, event: CallEvent) -> bool:
+    """Say whether the second argument is what the updates are added to: the parameters."""
+    text = ast.unparse(event.node.args[1])
+    return any(
+        given.index == Const(0) and bool(other.node.args) and ast.unparse(other.node.args[0]) == text
+        for other, given in _applications(context, event)
+    )
 
 
 def _params_second(words: list[str], begun: list[bool]) -> bool:
@@ -143,22 +149,13 @@ def _updates(context: Context, event: CallEvent) -> bool:
     if len(event.value.args) < 2 or len(event.node.args) < 2:
         return False
     if isinstance(event.node.func, ast.Name) and _IN_VARIABLE.search(event.node.func.id):
-        return _applied(context, event)
+        return any(_applications(context, event))
     if not isinstance(callee, Attr) or callee.name != "update":
         return False
     return Kind.TRANSFORM in kinds_of(context, callee.base, event.scope) and not _own_order(context, event)
 
 
 _IN_VARIABLE = pattern(r"^(opt|optimi[sz]er|tx)_?update(_?fn|_?func)?$")  # the function of a transformation
-
-
-def _applied(context: Context, event: CallEvent) -> bool:
-    """Say whether optax adds one of the two results to parameters."""
-    for other, name in foreign(context, "apply_updates"):
-        given = other.value.argument(1, "updates") if name == "optax.apply_updates" else None
-        if other.scope is event.scope and isinstance(given, Item) and given.base is event.value:
-            return True
-    return False
 
 
 def _own_order(context: Context, event: CallEvent) -> bool:
@@ -180,12 +177,7 @@ _MADE = frozenset({"GradientTransformation", "GradientTransformationExtraArgs"})
 
 def _swapped(context: Context, event: CallEvent) -> bool:
     """Say whether the second result is applied to parameters."""
-    for other, name in foreign(context, "apply_updates"):
-        if name == "optax.apply_updates" and other.scope is event.scope:
-            given = other.value.argument(1, "updates")
-            if isinstance(given, Item) and given.base is event.value and given.index == Const(1):
-                return True
-    return False
+    return any(given.index == Const(1) for _, given in _applications(context, event))
 
 
 RULE = lint_rule(

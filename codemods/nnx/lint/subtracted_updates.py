@@ -9,15 +9,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.names import TREE_MAPS, last
+from codemods.nnx.lint.names import OPTIMIZERS, TREE_MAPS, last
 from codemods.nnx.lint.places import each, foreign, in_test, kinds_of
 from codemods.nnx.values import Attr, Call, Const, Item, Value
 
 # the optimizers whose updates go down the slope when they are added
-_SIGNED = frozenset(
-    {"adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "lamb", "lars",
-     "lion", "nadam", "nadamw", "noisy_sgd", "novograd", "radam", "rmsprop", "sgd", "sm3", "yogi"}
-)  # fmt: skip
+_SIGNED = OPTIMIZERS | {"noisy_sgd", "sm3"}
 
 
 def subtracted_updates(context: Context) -> Iterator[tuple[Scope, ast.AST]]:

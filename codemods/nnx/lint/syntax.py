@@ -216,6 +216,11 @@ def assignments(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     return [pair for target in node.targets for pair in taken_apart(target, node.value)]
 
 
+def times_stored(node: ast.AST, name: str) -> int:
+    """Return how often a variable is bound within a node."""
+    return sum(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(node))
+
+
 _LOCALS = 4  # variables that are made of variables
 
 

@@ -17,7 +17,7 @@ from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.layer_arguments import misgiven, refused
 from codemods.nnx.lint.made_of import misplaced
 from codemods.nnx.lint.mapped_key import mapped_keys
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import KEY_MAKERS, last
 from codemods.nnx.lint.number_for_key import number_for_key
 from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.pair_update import pair_updates
@@ -46,7 +46,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if name.startswith("jax.random.") and not event.value.starred and not _guarded(context, event):
             yield from _drawn(context, event, last(name))
     for event, name in foreign(context, "key", "PRNGKey"):
-        if name in {"jax.random.key", "jax.random.PRNGKey"} and len(event.value.args) == 1 and not event.value.starred:
+        if name in KEY_MAKERS and len(event.value.args) == 1 and not event.value.starred:
             yield from _seeded(context, event)
     for event, name in foreign(context, "Sequential"):
         if name == "flax.nnx.Sequential" and len(event.value.args) == 1 and not event.value.starred:

@@ -35,7 +35,7 @@ def _check(context: Context) -> Iterator[Finding]:
         for method, node, name, collection in _moved(context, cls):
             started = started if started is not None else list(_started(context))
             begun = [event for event, parts in started if cls in parts]
-            if begun and all(_kept(event, collection) and _runs(context, event, method, node) for event in begun):
+            if begun and all(_kept(event) and _runs(context, event, method, node) for event in begun):
                 if any(_read(module.source.data, collection) for module in modules):
                     yield _found(method, node, name)
                     break
@@ -117,13 +117,13 @@ def _parts(context: Context, classes: list[ClassFacts]) -> frozenset[ClassFacts]
     return frozenset(found)
 
 
-def _kept(event: CallEvent, collection: str) -> bool:
+def _kept(event: CallEvent) -> bool:
     """Say whether more of what ``init`` gives is kept than the parameters."""
     statement = event.statement
     if not isinstance(statement, ast.Assign) or statement.value is not event.node:
         return False
     names = [node.arg for node in event.node.keywords]
-    return isinstance(statement.targets[0], ast.Name | ast.Attribute) and "mutable" not in names and bool(collection)
+    return isinstance(statement.targets[0], ast.Name | ast.Attribute) and "mutable" not in names
 
 
 def _read(data: bytes, collection: str) -> bool:

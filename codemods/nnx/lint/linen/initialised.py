@@ -10,7 +10,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.call_arguments import call_arguments
 from codemods.nnx.lint.linen.modules import has_linen, receiver_modules, wanted
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import KEY_MAKERS, last
 from codemods.nnx.values import Call, Const, Value
 
 _ARRAYS = frozenset(
@@ -50,7 +50,7 @@ def _is_array(context: Context, value: Value, scope: Scope) -> bool:
 
 
 def _is_key(context: Context, value: Value, scope: Scope) -> bool:
-    return _name(context, value, scope) in {"jax.random.key", "jax.random.PRNGKey"}
+    return _name(context, value, scope) in KEY_MAKERS
 
 
 _BAD = """\

@@ -12,11 +12,11 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME
 from codemods.nnx.lint.linen.modules import wanted
+from codemods.nnx.lint.names import TRAIN_STATE
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
 
-_STATE = "flax.training.train_state.TrainState"
 _CHANGING = ("replace", "_replace", "apply_gradients")
 _DROPPING = (b"Dropout", b"dropout_rate", b"make_rng")
 
@@ -94,7 +94,7 @@ def _never_changed(context: Context, name: str) -> bool:
     if SAME.search(name):
         return False
     owners = [cls for cls in context.project.classes() if name in cls.fields]
-    if not owners or any(_STATE not in context.flow.classes.mro(cls)[1] for cls in owners):
+    if not owners or any(TRAIN_STATE not in context.flow.classes.mro(cls)[1] for cls in owners):
         return False
     if any("apply_gradients" in cls.methods for cls in owners):
         return False
