@@ -17,6 +17,7 @@ from codemods.nnx import analyse
 from codemods.nnx.catalogue import every_rule
 from codemods.nnx.context import Context
 from codemods.nnx.flow import Flow
+from codemods.nnx.listed import Listed
 from codemods.nnx.options import Options
 from codemods.nnx.rule import Rule
 from codemods.nnx.source import Source
@@ -73,7 +74,7 @@ def _rule(rule: Rule, clock: Clock) -> Rule:
         with clock.span(f"{rule.code} {rule.name}"):
             return iter(list(rule.check(context)))
 
-    return replace(rule, check=check)
+    return replace(rule.loaded() if isinstance(rule, Listed) else rule, check=check)
 
 
 def _analyses(owner: type, name: str, words: str, clock: Clock) -> None:

@@ -6,12 +6,15 @@ python docs/generate.py
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from codemods.nnx.findings import Safety
 from codemods.nnx.rule import MISTAKES, Example, Kind, Rule
 from codemods.nnx.unavoidable import CHANGES, Change
+from docs import rule_index
 from docs.confidence import HINTS, Verdict, confidence, table, verdicts
 from nnxmigrate.rules import BUILT_IN
 
@@ -146,7 +149,12 @@ def _code(text: str) -> str:
 
 
 def main() -> None:
-    """Write all pages, and remove those of rules that are gone."""
+    """Write all pages, and remove those of rules that are gone, after the index of the rules."""
+    index = rule_index.text()
+    if index != rule_index.PLACE.read_text(encoding="utf-8"):
+        rule_index.PLACE.write_text(index, encoding="utf-8")
+        subprocess.run([sys.executable, __file__], check=True)  # which reads it anew
+        return
     (FOLDER / "rules").mkdir(exist_ok=True)
     wanted = pages()
     for old in (FOLDER / "rules").glob("*.md"):

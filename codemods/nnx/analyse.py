@@ -12,6 +12,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Analysis, Failure, Finding
 from codemods.nnx.lint.left_out import worth_telling
+from codemods.nnx.listed import Words
 from codemods.nnx.options import VERSIONS, Options
 from codemods.nnx.project import Modules, Project
 from codemods.nnx.rewrite import drafts
@@ -85,8 +86,11 @@ def analyse(
     # first those that look at the code as if it came from the oldest version: they share analyses with others
     nnx = any(module.source.mentions(b"nnx") for module in modules)
     wanted = [rule for rule in chosen(options) if nnx or not _of_nnx(rule)]
+    words = Words(module.source for module in modules)
     for rule in sorted(wanted, key=lambda rule: not rule.always):
         poll()
+        if words.silence(rule):
+            continue
         if listener is not None:
             listener(f"looking for {rule.code} ({rule.name})")
         context.options = replace(options, origin=VERSIONS[0]) if rule.always else options

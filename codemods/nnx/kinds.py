@@ -290,7 +290,24 @@ class Kinds:
             return frozenset({Kind.MODULE})
         if Kind.OPTIMIZER in base and value.name == "step":
             return frozenset({Kind.VARIABLE})
-        return frozenset()
+        return self._field(holder, value.name)
+
+    def _field(self, holder: Bound, name: str) -> frozenset[Kind]:
+        """Return what the class of an object says of a transformation that it keeps: ``tx: GradientTransformation``,
+        or the one of a TrainState."""
+        if not isinstance(holder.value, Param):
+            return frozenset()
+        classes = self.flow.classes
+        cls = classes.class_of(holder)
+        if cls is None:
+            foreign = {b.value.name for b in classes.annotated(holder.value) if isinstance(b.value, Ref)}
+            return frozenset({Kind.TRANSFORM}) if name == "tx" and foreign == {_TRAIN_STATE} else frozenset()
+        own, others = classes.mro(cls)
+        for one in own:
+            if name in one.fields:
+                named = classes.named(one.fields[name], one.scope)
+                return frozenset(k for b in named for k in self._named(b)) & {Kind.TRANSFORM}
+        return frozenset({Kind.TRANSFORM}) if name == "tx" and _TRAIN_STATE in others else frozenset()
 
     def _is_layer(self, holder: Bound, depth: int) -> bool:
         """Say whether an element of a list or of ``nnx.Sequential`` is a module, whichever it is."""
@@ -314,10 +331,16 @@ _LIBRARY_VARIABLES = frozenset({"kernel", "bias", "scale", "embedding", "mean", 
 _TOLD = _LIBRARY_VARIABLES | {"value", "raw_value", "model", "step"}  # attributes of which something is known
 
 
+_TRANSFORMATIONS = frozenset({"optax.GradientTransformation", "optax.GradientTransformationExtraArgs"})
+_TRAIN_STATE = "flax.training.train_state.TrainState"
+
+
 def class_kind(name: str) -> Kind | None:
-    """Return the kind of the instances of a class of Flax, by its full name."""
+    """Return the kind of the instances of a class of Flax, or of a transformation of optax, by its full name."""
     if name.startswith("flax.nnx.metrics."):
         return Kind.VARIABLE if name == "flax.nnx.metrics.MetricState" else Kind.METRIC
+    if name in _TRANSFORMATIONS:
+        return Kind.TRANSFORM
     home, _, last = name.rpartition(".")
     if home != "flax.nnx" or last in _NOT_OBJECTS:
         return None

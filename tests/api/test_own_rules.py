@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
@@ -65,7 +66,8 @@ def test_its_examples_hold(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(AssertionError):
             verify(Rule(**{**vars(rule), "examples": (wrong,)}))
     for own in RULES[:3]:
-        verify(Rule(**{**vars(own), "examples": own.examples[:1]}))
+        fields = {field.name: getattr(own, field.name) for field in dataclasses.fields(Rule)}
+        verify(Rule(**{**fields, "examples": own.examples[:1]}))
 
 
 def test_the_page_shows_the_package() -> None:

@@ -19,12 +19,12 @@ from codemods.nnx.lint.syntax import argument, constant, names_in, operands
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.optimizer.gradients import gradient
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Item, Param, Value
+from codemods.nnx.values import Call, Function, Item, Param, Value
 
 # what is made small, by its name, and what is made great, or is no parameter of a model
 _LOSS = pattern(r"(?<![a-z])(loss\w*|mse|mae|cost|nll|bce|xent|cross_?entropy|\w+loss|\w*error|risk)(?![a-z])")
 _OTHER = pattern(
-    r"neg|max|adv|attack|reward|return|ascent|ascend|dual|lagrang|elbo|gain|util|score|disc|critic|energy|log_?prob|sam"
+    r"neg|max|adv|attack|reward|return|ascent|ascend|dual|lagrang|elbo|gain|util|score|disc|critic|energy|log_?prob|sam|actor|policy|reinforce"
 )
 _RATE = pattern(r"(lr|learning_?rate|step_?size|eta|alpha|rate|stepsize)\d*")
 # what is moved against a loss, or with it, on purpose
@@ -46,7 +46,8 @@ def _check(context: Context) -> Iterator[Finding]:
                         RULE.code,
                         scope,
                         node,
-                        f"the parameters are taken from the gradient of `{found}`: the trees are in each other's place",
+                        f"the parameters are taken from the gradient of {_quoted(found)}: the trees are in each other's"
+                        " place",
                         "give the function the parameters first: jax.tree.map(f, params, grads)",
                     )
                     continue
@@ -63,9 +64,13 @@ def _check(context: Context) -> Iterator[Finding]:
                         RULE.code,
                         scope,
                         node,
-                        f"the step adds the gradient of `{found}`, which makes it greater",
+                        f"the step adds the gradient of {_quoted(found)}, which makes it greater",
                         "subtract it: params - learning_rate * gradients",
                     )
+
+
+def _quoted(loss: str) -> str:
+    return loss if loss == _UNNAMED else f"`{loss}`"
 
 
 def _added(context: Context, scope: Scope, value: ast.expr) -> str | None:
@@ -153,11 +158,22 @@ def _operation(context: Context, scope: Scope, call: ast.Call) -> tuple[ast.BinO
     value = scope.module.values.get(call)
     if not isinstance(value, Call) or context.flow.calls.callee_name(context.flow.here(value, scope)) not in TREE_MAPS:
         return None
-    function = call.args[0]
-    if not isinstance(function, ast.Lambda) or len(function.args.args) != 2 or not isinstance(function.body, ast.BinOp):
+    params, body = _formula(context, scope, call.args[0])
+    if len(params) != 2 or not isinstance(body, ast.BinOp):
         return None
-    one, two = (argument.arg for argument in function.args.args)
-    return function.body, one, two
+    return body, params[0], params[1]
+
+
+def _formula(context: Context, scope: Scope, mapped: ast.expr) -> tuple[list[str], ast.expr | None]:
+    """Return the parameters of a function of leaves, and what it gives; also of one under a name."""
+    function = written(context, mapped, scope)
+    if isinstance(function, ast.Lambda):
+        return [argument.arg for argument in function.args.args], function.body
+    value = scope.module.values.get(mapped)
+    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+    if not isinstance(found, Function):
+        return [], None
+    return list(found.facts.params), formula_of(context, found.facts)
 
 
 def _taken_from(context: Context, scope: Scope, call: ast.Call) -> str | None:
@@ -173,16 +189,38 @@ def _taken_from(context: Context, scope: Scope, call: ast.Call) -> str | None:
 
 
 def _of_callers(context: Context, kept: Value | None, given: Param, depth: int) -> str | None:
-    """Return the loss of which every call gives a function the gradient, with what it was taken of."""
+    """Return a loss of which a call gives a function the gradient, with what it was taken of."""
     if not isinstance(kept, Param) or kept.function is not given.function:
         return None
-    found: set[str | None] = set()
+    found: set[str] = set()
     for caller in callers_of(context, given.function):
         nodes = [argument(caller.node, position(param), param.name) for param in (kept, given)]
         if caller.value.starred or nodes[0] is None or nodes[1] is None:
             return None
-        found.add(_loss(context, caller.scope, nodes[0], nodes[1], depth + 1))
-    return found.pop() if len(found) == 1 else None
+        loss = _loss(context, caller.scope, nodes[0], nodes[1], depth + 1)
+        if loss and not any(isinstance(one, ast.UnaryOp) for one in caller.node.args):
+            found.add(loss)
+    return min(found, default=None) or (_UNNAMED if _descends(kept, given) else None)
+
+
+def _descends(kept: Param, given: Param) -> bool:
+    """Say whether a function around, or the class of one, is called gradient descent, and gets parameters and
+    gradients by these names."""
+    if not _GRADIENTS.fullmatch(given.name) or not _PARAMETERS.fullmatch(kept.name):
+        return False
+    scope: Scope | None = given.function.scope
+    while scope is not None and scope.function is not None:
+        owner = scope.function.owner
+        if _DESCENT.search(scope.function.name) or (owner is not None and _DESCENT.search(owner.name)):
+            return True
+        scope = scope.parent
+    return False
+
+
+_UNNAMED = "the loss"
+_DESCENT = pattern(r"(?<![a-z])(sgd|gd|gradient_?descent)(?![a-z])|^(Plain|Vanilla|Simple)?(SGD|GradientDescent)", re.I)
+_GRADIENTS = pattern(r"d?(grads?|gradients?)")
+_PARAMETERS = pattern(r"(params?|parameters|weights)")
 
 
 _DEPTH = 2
@@ -193,6 +231,8 @@ def _loss(context: Context, scope: Scope, target: ast.expr, given: ast.expr, dep
     value, flow = scope.module.values.get(given), context.flow
     if value is None or _HELD.search(last_word(target).lower()):
         return None
+    while isinstance(value, Call) and value.args and "clip" in last_word(value.node.func).lower():
+        value = value.args[0]  # which keeps the direction
     if isinstance(value, Param) and depth < _DEPTH:
         return _of_callers(context, scope.module.values.get(target), value, depth)
     found = gradient(flow, flow.here(value, scope))
@@ -260,7 +300,23 @@ def _minimized(function: FunctionFacts) -> bool:
     if not _LOSS.search(name.replace("_", " ")) or _OTHER.search(name):
         return False
     returned = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return)]
-    return not any(isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.USub) for one in returned)
+    turned = [one.operand for one in returned if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.USub)]
+    return all(_log_of_one(one) for one in turned)
+
+
+def _log_of_one(node: ast.expr) -> bool:
+    """Say whether what a loss turns the sign of is the logarithm of a probability, a product, or the mean or sum of
+    such."""
+    while isinstance(node, ast.Call) and last_word(node.func) in {"mean", "sum"}:
+        inner = array_of(node)
+        if inner is None:
+            return False
+        node = inner
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return all(isinstance(one, ast.Name) for one in (node.left, node.right))  # of predictions and labels
+    return isinstance(node, ast.Call) and last_word(node.func) in {"log", "log_softmax"}
 
 
 _BAD = """\

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
 from codemods.nnx.lint.syntax import keyword, several
@@ -191,7 +191,7 @@ def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
     """Yield the calls of what one application of a transform made."""
     flow = context.flow
     method = root.decorator and root.function.owner is not None and len(root.function.decorators) == 1
-    for event in flow.sites.callers(root.function):
+    for event in _callers(context, root.function, method):
         if event.node is root.node or _before(event, root):
             continue
         callee = event.value.callee
@@ -206,6 +206,25 @@ def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
             if node is root.node or (root.decorator and root.node in (node, node.func)):
                 yield event
                 break
+
+
+def _callers(context: Context, function: FunctionFacts, method: bool) -> list[CallEvent]:
+    """Return the calls of a function; of a decorated method also those of objects that a function is given."""
+    found = context.flow.sites.callers(function)
+    if not method or function.binding != "instance":
+        return found
+    return found + [
+        event
+        for event in context.flow.sites.calls_of(function.name)
+        if event not in found and isinstance(callee := event.value.callee, Attr) and isinstance(callee.base, Param)
+        if _is_object(context, context.flow.here(callee.base, event.scope), function.owner)
+    ]
+
+
+def _is_object(context: Context, bound: Bound, cls: ClassFacts | None) -> bool:
+    """Say whether a value is an object of a class whatever calls there are."""
+    found = [*context.sources.originals(bound)]
+    return bool(found) and all(context.flow.classes.class_of(one) is cls for one in found)
 
 
 def _before(event: CallEvent, root: Root) -> bool:

@@ -32,7 +32,19 @@ def squared(node: ast.expr | None) -> ast.expr | None:
 
 
 def complement(node: ast.expr | None) -> ast.expr | None:
-    """Return x of ``1 - x``; None for anything else."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and constant(node.left) == 1:
+    """Return x of ``1 - x`` and ``jnp.asarray(1.0) - x``; None for anything else."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _is_one(node.left):
         return node.right
     return None
+
+
+def _is_one(node: ast.expr) -> bool:
+    """Say whether an expression is the number one, also as an array of one number."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        if node.func.attr in _SCALARS:
+            return constant(node.args[0]) == 1
+        return node.func.attr == "ones_like" and not node.keywords
+    return constant(node) == 1
+
+
+_SCALARS = frozenset({"asarray", "array", "float32", "float64", "bfloat16", "float16"})

@@ -10,7 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.frames import Bound, Frame, Indexed, Round
 from codemods.nnx.lint.applied import layers
-from codemods.nnx.lint.names import ARRAY_METHODS, last
+from codemods.nnx.lint.names import ARRAY_METHODS, OF_TREES, last
 from codemods.nnx.lint.operands import gives_array, overloading
 from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.lint.syntax import constant
@@ -83,8 +83,11 @@ _ALWAYS = frozenset(
 )  # fmt: skip
 #: Functions that give tuples of arrays.
 _TUPLES = frozenset({"divmod", "eig", "eigh", "frexp", "histogram", "lstsq", "lu", "modf", "polar", "qr", "schur"}
-                    | {"slogdet", "svd"})  # fmt: skip
-_SEVERAL = frozenset({"split", "array_split", "meshgrid", "scan", "while_loop", "fori_loop", "cond", "switch", "map"})
+                    | {"slogdet", "svd", "top_k", "sort_key_val", "rng_bit_generator", "histogram2d", "histogramdd"}
+                    | {"unravel_index", "broadcast_arrays", "ix_", "unstack", "hsplit", "vsplit", "dsplit"}
+                    | {"polydiv"})  # fmt: skip
+_SEVERAL = frozenset({"split", "array_split", "meshgrid", "scan", "while_loop", "fori_loop", "cond", "switch", "map"}
+                     | {"gradient"})  # fmt: skip
 _ENDS = frozenset({"start", "stop", "step"})  # of arange, given by name
 _DEPTH = 20
 _LIKENED = 5  # through how many arrays that others are made like one is followed
@@ -927,6 +930,10 @@ def made_by_jax(context: Context, value: Value | None, scope: Scope, depth: int 
         name = context.flow.calls.callee_name(context.flow.here(value, scope))
         if name:
             home, _, word = name.rpartition(".")
+            if name in OF_TREES:
+                return bool(value.args) and made_by_jax(context, value.args[0], scope, depth + 1)
+            if (word == "where" and len(value.args) < 3) or (word.startswith("atleast_") and len(value.args) > 1):
+                return False  # several of them
             known = name in STAGED_RESULTS or name in _ALWAYS or (home == "jax.numpy" and word in _FILLED)
             return home in _SPACES and known and word not in _SEVERAL | _TUPLES
         if isinstance(value.callee, Attr) and value.callee.name in ARRAY_METHODS - {

@@ -13,6 +13,7 @@ from codemods.nnx.lint.applied import arguments, calls_of, handed_on, layers, ma
 from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import shape_of
+from codemods.nnx.lint.mapped_counts import one_count
 from codemods.nnx.lint.mapped_statistics import batch_statistic
 from codemods.nnx.lint.mapped_trees import uneven
 from codemods.nnx.lint.names import COMPILING
@@ -397,6 +398,17 @@ def _trees(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Find
             named = place >= len(event.node.args)
             if isinstance(node, ast.Constant) or not (named or _mapped_at(axes, place)):
                 continue
+            counted = one_count(context, event, value, root.function) if not named else ""
+            if counted and not context.bodies.guarded(event.node, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"{_mapped(root)} is mapped over `{event.scope.module.source.text(node)}`, and the count in the "
+                    f"state that `{counted}` makes is one number without an axis",
+                    "make one state for each: jax.vmap(optimizer.init)(params)",
+                )
+                break
             problem = uneven(context, event, value)
             if problem and not context.bodies.guarded(event.node, event.scope):
                 rest = ", ".join("None" if i == place else "0" for i in range(len(event.node.args)))

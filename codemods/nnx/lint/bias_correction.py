@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arithmetic import complement
 from codemods.nnx.lint.clamped_block import rounds_of
@@ -24,6 +24,9 @@ _GUARDING = frozenset({"where", "select", "maximum", "max", "clip", "cond", "nan
 
 def _check(context: Context) -> Iterator[Finding]:
     modules = {module for module in context.asked.modules if module.source.matches(_POWERS)}
+    for scope, correction, old, new in _counted_late(context, modules):
+        words = f"`{old}` is the number before this step, 0 in the first, where 1 - 1 = 0 divides: `{new}` is meant"
+        yield finding(RULE.code, scope, correction, words, f"write `{new}`")
     told: set[tuple[Scope, str]] = set()
     for scope, node in each(context, ast.BinOp) if modules else ():
         if not isinstance(node.op, ast.Div) or scope.module not in modules or in_test(scope):
@@ -47,6 +50,30 @@ def _check(context: Context) -> Iterator[Finding]:
         )
 
 
+def _counted_late(context: Context, modules: set[ModuleFacts]) -> Iterator[tuple[Scope, ast.BinOp, str, str]]:
+    """Yield the corrections with the number of steps before this one, in functions that correct with the new number as
+    well: ``step = state.step + 1`` with ``1 - b1**state.step`` and ``1 - b2**step``."""
+    for function in (one for module in context.asked.modules if module in modules for one in module.functions):
+        if in_test(function.scope) or isinstance(function.node, ast.Lambda):
+            continue
+        counted = {
+            ast.unparse(node.value.left): node.targets[0].id
+            for node in context.bodies.nodes(function.scope)
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.BinOp)
+            and isinstance(node.value.op, ast.Add)
+            and isinstance(node.value.left, ast.Attribute | ast.Subscript)
+            and constant(node.value.right) == 1
+        }
+        powers = {node: _power(node) for node in ast.walk(function.node) if counted and isinstance(node, ast.BinOp)}
+        used = {ast.unparse(one) for one in powers.values() if one is not None}
+        for node, exponent in powers.items():
+            old = ast.unparse(exponent) if exponent is not None else ""
+            if old in counted and counted[old] in used:
+                yield function.scope, node, old, counted[old]
+
+
 def _outermost(scope: Scope) -> Scope:
     """Return the function around all others that a body stands in: one for the functions of a ``jax.tree.map``."""
     while scope.parent is not None and scope.parent.function is not None:
@@ -56,14 +83,18 @@ def _outermost(scope: Scope) -> Scope:
 
 def _exponent(node: ast.expr) -> ast.Name | None:
     """Return the variable ``t`` in ``1 - decay**t``."""
+    exponent = _power(node)
+    return exponent if isinstance(exponent, ast.Name) else None
+
+
+def _power(node: ast.expr) -> ast.expr | None:
+    """Return what ``t`` is in ``1 - decay**t``."""
     power = complement(node)
     if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow):
-        exponent = power.right
-    elif isinstance(power, ast.Call) and last_word(power.func) in {"power", "pow"} and len(power.args) == 2:
-        exponent = power.args[1]
-    else:
-        return None
-    return exponent if isinstance(exponent, ast.Name) else None
+        return power.right
+    if isinstance(power, ast.Call) and last_word(power.func) in {"power", "pow"} and len(power.args) == 2:
+        return power.args[1]
+    return None
 
 
 def _guarded(context: Context, scope: Scope, step: ast.Name) -> bool:

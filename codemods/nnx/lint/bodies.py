@@ -17,9 +17,9 @@ from codemods.nnx.patterns import pattern
 from codemods.nnx.project import Project
 from codemods.nnx.values import Call
 
+_AT_ONCE = ("ensure_compile_time_eval", "eval_context")
 #: Context managers in whose blocks nothing is traced.
-CONCRETE = frozenset({"ensure_compile_time_eval", "disable_jit"})
-_AT_ONCE = b"ensure_compile_time_eval"
+CONCRETE = frozenset({*_AT_ONCE, "disable_jit"})
 # what names, beside those of tracers, a function has in it that tells them from values
 _CONCRETE_WORDS = frozenset({"is_concrete", "concrete_or_error", "ConcretizationTypeError"})
 _OF_JAX = pattern(r"_*is_(a_)?(jax|jnp|traced)")
@@ -173,21 +173,26 @@ class Bodies:
 
     def evaluated(self, node: ast.AST, scope: Scope) -> bool:
         """Say whether JAX computes at once what stands at a place: in a block of ``jax.ensure_compile_time_eval()``."""
-        return scope.module.source.mentions(_AT_ONCE) and any(
+        return _computes_at_once(scope) and any(
             isinstance(block, ast.With)
             and arm == "body"
-            and any(self._manager(item, scope) == "ensure_compile_time_eval" for item in block.items)
+            and any(self._manager(item, scope) in _AT_ONCE for item in block.items)
             for block, arm in self.paths(scope).get(node, ())
         )
 
     def used_evaluated(self, function: FunctionFacts, scope: Scope) -> bool:
         """Say whether a function in a body is made where JAX computes at once, or only used there."""
-        if not scope.module.source.mentions(_AT_ONCE):
+        if not _computes_at_once(scope):
             return False
         if self.evaluated(function.node, scope):
             return True
-        uses = self.reads(scope, function.name) if not isinstance(function.node, ast.Lambda) else []
-        return bool(uses) and all(self.evaluated(use, scope) for use in uses)
+        if isinstance(function.node, ast.Lambda):
+            return False
+        nodes = list(ast.walk(scope.node))
+        uses = [n for n in nodes if isinstance(n, ast.Name) and n.id == function.name]
+        called = {n.func: n for n in nodes if isinstance(n, ast.Call)}  # perhaps within another function
+        places = [called.get(use, use) for use in uses]
+        return bool(places) and all(self.evaluated(one, self.home(one) or scope) for one in places)
 
     def gives_back(self, guard: ast.If, scope: Scope) -> bool:
         """Say whether a condition gives back what an earlier call kept, and the rest of its function keeps a result."""
@@ -350,6 +355,11 @@ _OF_LISTS = frozenset(
     {"array", "asarray", "stack", "concatenate", "hstack", "vstack", "dstack", "column_stack", "block", "zeros", "ones",
      "full", "empty", "scan", "cond", "while_loop", "fori_loop", "switch", "map", "shape", "result_type", "dtype"}
 )  # fmt: skip
+
+
+def _computes_at_once(scope: Scope) -> bool:
+    """Say whether a file has a block in which JAX computes at once."""
+    return any(scope.module.source.mentions(word.encode()) for word in _AT_ONCE)
 
 
 def _without_jax(test: ast.expr, holds: bool) -> bool:

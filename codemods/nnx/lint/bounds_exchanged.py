@@ -29,6 +29,17 @@ _LIMIT = pattern(r"(^|_)(max|limit|bound|clip|radius|threshold)(_|$)")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "minimum", "maximum"):
+        given = event.node.args
+        if name.startswith("jax.numpy.") and len(given) == 2 and isinstance(given[0], ast.Name):
+            if ast.dump(given[0]) == ast.dump(given[1]) and not in_test(event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{given[0].id}` is compared with itself: `{last(name)}` gives it as it is",
+                    "give it the other value as well",
+                )
     for event, name in foreign(context, *_BOUNDED):
         if not name.startswith(("jax.", "numpy.")) or event.value.starred or in_test(event.scope):
             continue
@@ -54,6 +65,8 @@ def _given(call: ast.Call, place: int, word: str, name: str) -> ast.expr | None:
 
 def _above(context: Context, low: ast.expr, high: ast.expr, scope: Scope) -> bool:
     """Say whether one bound is certainly above the other."""
+    if _called_above(low, high):
+        return True
     low, high = written(context, low, scope), written(context, high, scope)
     one, other = written_number(low), written_number(high)
     if one is not None and other is not None:
@@ -64,6 +77,18 @@ def _above(context: Context, low: ast.expr, high: ast.expr, scope: Scope) -> boo
     if isinstance(high, ast.UnaryOp) and isinstance(high.op, ast.USub):
         return ast.unparse(high.operand) == ast.unparse(low) and _positive(low, _LIMIT)
     return False
+
+
+def _called_above(low: ast.expr, high: ast.expr) -> bool:
+    """Say whether a lower bound is infinite, or two have each other's names: ``std_max`` below ``std_min``."""
+    if isinstance(low, ast.Attribute) and low.attr == "inf":
+        return not (isinstance(high, ast.Attribute) and high.attr == "inf")
+    one, other = (ast.unparse(node).lower() for node in (low, high))
+    return one != other and any(
+        one.replace(upper, lower) == other and lower not in one
+        for upper, lower in (("max", "min"), ("upper", "lower"), ("high", "low"))
+        if upper in one and lower in other
+    )
 
 
 def _positive(node: ast.expr, names: re.Pattern[str]) -> bool:

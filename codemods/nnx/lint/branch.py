@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.dynamic_shape import sliced_with, told_of_shapes
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import only_tried, traced_bodies
+from codemods.nnx.lint.scheduled import counts, of_count, schedules
 from codemods.nnx.lint.static_flag import flag_roots, flags_of
 from codemods.nnx.lint.status import Grade, Status
 from codemods.nnx.lint.syntax import is_none
@@ -88,6 +89,44 @@ def _check(context: Context) -> Iterator[Finding]:
                     break
             if isinstance(node, ast.Call) and _orders(context, node, function):
                 yield _found(function, node, "order")
+    for function, name in schedules(context):
+        if function not in context.traced:
+            yield from _in_schedule(context, function, of_count(context, function, name))
+
+
+def _in_schedule(context: Context, function: FunctionFacts, names: frozenset[str]) -> Iterator[Finding]:
+    """Yield the first decision of a schedule about the count of updates, which is traced in a compiled step."""
+    for node in context.bodies.nodes(function.scope):
+        if type(node) not in {ast.If, ast.IfExp, ast.While, ast.Call} or context.bodies.guarded(node, function.scope):
+            continue
+        place = node if isinstance(node, ast.Call) else node.test if isinstance(node, _BRANCHES) else None
+        if place is not None and any(counts(one, names) for one in _compared(place)):
+            yield finding(
+                RULE.code,
+                function.scope,
+                place,
+                "optax gives a schedule the count of updates, which a compiled step traces: Python cannot decide about "
+                "it",
+                "use jnp.where, or join schedules: optax.join_schedules([warmup, decay], [steps])",
+            )
+            return
+
+
+_BRANCHES = (ast.If, ast.IfExp, ast.While)
+
+
+def _compared(place: ast.expr) -> list[ast.expr]:
+    """Return what a condition, or ``min`` or ``max``, decides about."""
+    if isinstance(place, ast.Call):
+        order = isinstance(place.func, ast.Name) and place.func.id in {"min", "max"}
+        return place.args if order and len(place.args) > 1 else []
+    if isinstance(place, ast.BoolOp):
+        return [one for part in place.values for one in _compared(part)]
+    if not isinstance(place, ast.Compare):
+        return [place]
+    if any(isinstance(one, ast.Is | ast.IsNot | ast.In | ast.NotIn) for one in place.ops):
+        return []
+    return [place.left, *place.comparators]
 
 
 def _settled(context: Context, function: FunctionFacts) -> frozenset[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import callers_of, in_test
 from codemods.nnx.lint.syntax import constant, inside, names_in, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -48,12 +49,15 @@ def _check(context: Context) -> Iterator[Finding]:
     if not made:
         return
     scopes = {event.scope for event in made}
-    if len(scopes) != 1 or not _decodes(context) or in_test(made[0].scope) or made[0].scope.module not in context.asked:
+    if len(scopes) != 1 or not _decodes(context) or in_test(made[0].scope):
         return
     names = {root.id for event in made if isinstance(root := root_of(event.node.func), ast.Name)}
     begun = {name for event in made for loop in event.loops for name in _owner(loop)} | names
     last = max(event.node.lineno for event in made)
     scope = made[0].scope
+    yield from _of_constructor(context, made, begun)
+    if scope.module not in context.asked:
+        return
     for event in context.bodies.calls.get(scope, ()):
         loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.comprehension)), None)
         if (
@@ -72,6 +76,72 @@ def _check(context: Context) -> Iterator[Finding]:
                 related=[(made[0].node, "made here")],
             )
             return
+
+
+def _of_constructor(context: Context, made: list[CallEvent], begun: set[str]) -> Iterator[Finding]:
+    """Yield the call of a method for each prompt, where the constructor of its object alone makes the cache."""
+    function = made[0].scope.function
+    me = function.self_param if function is not None and function.name == "__init__" else None
+    if function is None or me is None or function.owner is None:
+        return
+    nodes = [n for event in made for n in (event.node.func, *(one.iter for one in event.loops if _iterates(one)))]
+    fields = _read_fields(nodes, me.name)
+    for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in begun - {me.name}:
+            fields |= _read_fields(node.targets, me.name)
+    for method in function.owner.methods.values():
+        own = method.self_param
+        if own is None or method.name.startswith("__") or _ONE_TALK.search(method.name) or not _loops(method.node):
+            continue
+        if not fields & _read_fields([method.node], own.name):
+            continue
+        for event in callers_of(context, method):
+            loop = next((one for one in reversed(event.loops) if _iterates(one)), None)
+            if loop is None or event.scope.module not in context.asked or in_test(event.scope):
+                continue
+            given = set().union(*(names_in(one) for one in (*event.node.args, *event.node.keywords)))
+            held = event.node.func.value if isinstance(event.node.func, ast.Attribute) else None
+            if not given & names_in(loop.target) or not isinstance(held, ast.Name | ast.Attribute):
+                continue
+            if context.bodies.guarded(event.node, event.scope) or _stored(loop) & names_in(held):
+                continue
+            if _of_prompts(event.scope.node, loop):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    "every prompt goes on behind the tokens of those before: the cache is made once, with the object",
+                    f"call init_cache in `{method.name}`, where an answer begins",
+                )
+                return
+
+
+def _iterates(loop: ast.AST) -> TypeGuard[ast.For | ast.comprehension]:
+    return isinstance(loop, ast.For | ast.comprehension)
+
+
+def _read_fields(nodes: Iterable[ast.AST], me: str) -> set[str]:
+    """Return the attributes of ``self`` in some nodes."""
+    return {
+        n.attr
+        for node in nodes
+        for n in ast.walk(node)
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == me
+    }
+
+
+def _stored(loop: ast.AST) -> set[str]:
+    """Return the names that a loop binds."""
+    return {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+
+
+def _loops(node: ast.AST) -> bool:
+    """Say whether a function goes over something, as over the tokens of an answer."""
+    return any(
+        isinstance(one, ast.For | ast.While | ast.comprehension)
+        or (isinstance(one, ast.Call) and last_word(one.func) in {"map", "scan", "fori_loop", "while_loop"})
+        for one in ast.walk(node)
+    )
 
 
 def _wrappers(context: Context) -> list[str]:
@@ -130,14 +200,8 @@ def _answers(context: Context, event: CallEvent, loop: ast.For | ast.comprehensi
     if not isinstance(callee, Function) or callee.facts.name == "<lambda>" or _ONE_TALK.search(callee.facts.name):
         return False
     node = callee.facts.node
-    loops = [
-        one
-        for one in ast.walk(node)
-        if isinstance(one, ast.For | ast.While | ast.comprehension)
-        or (isinstance(one, ast.Call) and last_word(one.func) in {"map", "scan", "fori_loop", "while_loop"})
-    ]
     free = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - set(callee.facts.params)
-    return bool(loops) and bool((given | free) & begun)
+    return _loops(node) and bool((given | free) & begun)
 
 
 _BAD = """\

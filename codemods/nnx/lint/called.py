@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codemods.nnx.lint import status as states
-from codemods.nnx.lint.names import NUMPY_ALLOWED, STATIC_RESULTS, gives_arrays
+from codemods.nnx.lint.names import NUMPY_ALLOWED, OF_TREES, STATIC_RESULTS, gives_arrays
 from codemods.nnx.lint.results import PYTHON_RESULTS, STAGED_RESULTS
 from codemods.nnx.lint.status import ARRAY, PYTHON, SHAPE, TREE, UNKNOWN, Grade, Status
 from codemods.nnx.lint.traced import STAGED
@@ -63,6 +63,8 @@ def known_result(name: str, call: Call, args: Sequence[Status], keywords: Mappin
         return ARRAY
     if name in _SIZES:
         return PYTHON if args and all(status.static for status in args) else UNKNOWN if not holding else TREE
+    if name in OF_TREES and args and args[0].grade in {Grade.CONTAINER, Grade.TREE}:
+        return args[0]
     if name in STAGED_RESULTS:
         traced = holding or (level >= STAGED and every)
         return UNKNOWN if not traced else states.many(ARRAY) if name in SEVERAL else ARRAY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -14,8 +14,9 @@ from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays, b
 from codemods.nnx.lint.carry_width import other_width
 from codemods.nnx.lint.complex_values import is_complex
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.exchanged_pair import exchanged_pairs
 from codemods.nnx.lint.literal_shape import literal_shape
-from codemods.nnx.lint.loop_arguments import begins_with_slices, swapped
+from codemods.nnx.lint.loop_arguments import begins_with_slices, swapped, taken_apart
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.made_records import changed_fields, fields_given, record_fields
 from codemods.nnx.lint.names import last
@@ -31,10 +32,19 @@ _ALONE = "one part alone after"
 _NO_CARRY = ("None after", "one array after", "loss after")
 _COMPLEX = pattern(rb"fft|complex|\dj\b")
 _DEPTH = 20
+_CALLS = 4  # how many functions stand in each other
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _branches(context)
+    for function, returned_first, name in exchanged_pairs(context):
+        yield finding(
+            RULE.code,
+            function.scope,
+            returned_first,
+            f"{shown(function)} returns its outputs first: `{name}`, which is one thing, becomes several",
+            "return the carry first, and then the outputs",
+        )
     for body in bodies(context):
         word = last(body.loop)
         if word == "while_loop" and body.role == "cond_fun" and gives_nothing(body.function):
@@ -80,7 +90,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if value is not None:
                 problem = _problem(context, body, carry, init, value)
                 problem = problem or other_width(context, body, init, value)
-            helper = _helper(context, body, carry, returned if value is None else value) if not problem else None
+            helper = _chained(context, body, carry, returned if value is None else value) if not problem else None
             if helper is not None:
                 given = helper.returned
                 if value is None:  # the helper gives the output of the scan, too
@@ -115,11 +125,44 @@ class _Helper(Body):
         carry: the parameter that gets the carry.
         known: what is known of the others.
         returned: what the function returns.
+        over: the fields of a record that are given something else behind it.
     """
 
     carry: Param
     known: dict[Value, Array]
     returned: Value
+    over: frozenset[str] = frozenset()
+
+
+def _chained(context: Context, body: Body, carry: Param, value: Value, depth: int = 0) -> _Helper | None:
+    """Return the function whose result a body returns, or a copy of that with other fields: ``age(push(carry, x))``."""
+    found = _helper(context, body, carry, value)
+    if found is not None or not isinstance(value, Call) or value.starred or depth > _CALLS:
+        return found
+    made, inner = value, _before(value)
+    if inner is None:
+        callees = context.flow.calls.callables(context.flow.here(value.callee, body.function.scope))
+        function = callees[0].function if len(callees) == 1 else None
+        if function is None or function.generator or function.decorators or len(function.returns) != 1:
+            return None
+        (returned,) = function.returns
+        param = _before(returned) if isinstance(returned, Call) else None
+        if not isinstance(param, Param) or param.function is not function or not isinstance(returned, Call):
+            return None
+        place = list(function.params).index(param.name) - int(callees[0].receiver is not None)
+        made, inner = returned, value.argument(place, param.name) if not callees[0].args else None
+    if not isinstance(inner, Call):
+        return None
+    found = _chained(context, body, carry, inner, depth + 1)
+    names = {name for name, _ in made.keywords if name is not None}
+    return replace(found, over=found.over | names) if found is not None else None
+
+
+def _before(value: Call) -> Value | None:
+    """Return the record of which a call makes a copy with other fields."""
+    named = isinstance(value.callee, Attr) and value.callee.name in {"replace", "_replace"}
+    known = named and not value.args and not value.starred and all(name is not None for name, _ in value.keywords)
+    return value.callee.base if known and isinstance(value.callee, Attr) else None
 
 
 def _helper(context: Context, body: Body, carry: Param, value: Value) -> _Helper | None:
@@ -493,9 +536,10 @@ def _other_kind(context: Context, body: Body, carry: Param, init: Bound, value: 
     elif isinstance(begun, Call) and record_fields(context, init):
         parts, before = 2, "a record"
     else:
-        parts = _taken_apart(context, body, carry) if isinstance(begun, Param | Attr | Call) else 0
+        parts = taken_apart(context, body, carry.name) if isinstance(begun, Param | Attr | Call) else 0
         before = f"{parts} parts"
-        if parts > 1 and Arrays(context, {}).of_bound(init) != UNKNOWN:
+        made = Arrays(context, {}).of_bound(init) != UNKNOWN or made_by_jax(context, begun, body.event.scope)
+        if parts > 1 and made:
             return ""  # an array is taken apart, too
     if parts < 2:
         return ""
@@ -541,7 +585,7 @@ def _part_alone(context: Context, body: Body, carry: Param, init: Bound, value: 
     elif fields:
         several, number = len(fields) > 1, "a record"
     else:
-        parts = _taken_apart(context, body, carry) if isinstance(begun, Param | Attr) else 0
+        parts = taken_apart(context, body, carry.name) if isinstance(begun, Param | Attr) else 0
         several, number = parts > 1, f"{parts} parts"
     return f"{number} before, {_ALONE}" if several else ""
 
@@ -566,18 +610,6 @@ def _of_part(body: Body, carry: Param, value: Value | None, fields: frozenset[st
 def _displayed(node: ast.AST) -> bool:
     """Say whether an operation has a tuple or list in it, which it may put together with others."""
     return any(isinstance(n, ast.Tuple | ast.List | ast.Starred) for n in ast.walk(node))
-
-
-def _taken_apart(context: Context, body: Body, carry: Param) -> int:
-    """Return into how many variables a body takes its carry apart, once; 0 if it does not."""
-    found = [
-        len(target.elts)
-        for node in context.bodies.nodes(body.function.scope)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == carry.name
-        for target in node.targets
-        if isinstance(target, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in target.elts)
-    ]
-    return found[0] if len(found) == 1 else 0
 
 
 def _calculated(value: Value) -> bool:
@@ -625,8 +657,9 @@ def _fields(context: Context, body: Body, carry: Param, init: Bound, fields: lis
         kinds[name] = Arrays(context, {}).of_bound(context.flow.follow(init, first)) if first is not None else UNKNOWN
         given[Attr(carry, name)] = given[Item(carry, Const(place))] = kinds[name]
     arrays = Arrays(context, _given(context, body, given))
+    over = body.over if isinstance(body, _Helper) else frozenset()
     for name, value in held.items():
-        if name in kinds and (problem := _difference(kinds[name], arrays, body, value)):
+        if name in kinds and name not in over and (problem := _difference(kinds[name], arrays, body, value)):
             return f"{problem} (field `{name}`)"
     return ""
 

@@ -17,7 +17,7 @@ from codemods.nnx.lint.logits_rows import has_rows
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, foreign, formula_of, in_test, resolved, written
-from codemods.nnx.lint.syntax import argument, constant, entry_word, operands
+from codemods.nnx.lint.syntax import argument, constant, entry_word, new_axis, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
@@ -37,6 +37,14 @@ def _check(context: Context) -> Iterator[Finding]:
         given = event.node.args[0] if event.node.args else None
         axis = constant(argument(event.node, 2, "axis"))
         made = _made(context, event.scope, given)
+        if made is None and axis == 0 and _column_of_actions(event.node) and _of_network(given):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the actions are looked for among the rows, of which there is one for each step: each gets another's",
+                "look among the columns: axis=-1",
+            )
         if made is None or not isinstance(axis, int):
             continue
         along = argument(made.node, 1, "axis")
@@ -67,6 +75,30 @@ def _check(context: Context) -> Iterator[Finding]:
         for scope in (module.scope, *(function.scope for function in module.functions)):
             if not in_test(scope):
                 yield from _every_row(context, scope)
+
+
+def _column_of_actions(call: ast.Call) -> bool:
+    """Say whether the places to take are actions as a column: ``actions[:, None]``."""
+    index = argument(call, 1, "indices")
+    if isinstance(index, ast.Subscript):
+        parts = index.slice.elts if isinstance(index.slice, ast.Tuple) else []
+        column = len(parts) == 2 and new_axis(parts[1]) and not new_axis(parts[0])
+    else:
+        made = index if isinstance(index, ast.Call) and last_word(index.func) == "expand_dims" else None
+        column = made is not None and constant(argument(made, 1, "axis")) in (-1, 1)
+        index = made.args[0] if made is not None and made.args else None
+    return column and index is not None and _NAMED_ACTIONS.fullmatch(entry_word(index)) is not None
+
+
+def _of_network(node: ast.expr | None) -> bool:
+    """Say whether values are those that a model gives, or are called like values of actions."""
+    if isinstance(node, ast.Call):
+        return last_word(node.func) in {"apply", "apply_fn", "q_network", "q_net", "network", "model", "policy", "q"}
+    return node is not None and _VALUES.fullmatch(entry_word(node)) is not None
+
+
+_NAMED_ACTIONS = pattern(r"(\w+_)?actions?")
+_VALUES = pattern(r"(\w+_)?(q|qs|q_?values?|q_?vals?|logits|log_?probs?|logp)(_\w+)?")
 
 
 def _of_rows(context: Context) -> Iterator[Finding]:
@@ -224,7 +256,7 @@ def _every_row(context: Context, scope: Scope) -> Iterator[Finding]:
     reduced = _reduced(context, scope)
     for node in reduced:
         if isinstance(node, ast.Call):
-            yield from _taken(context, scope, node)
+            yield from _taken(context, *_given_by(context, scope, node))
             continue
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
         if not parts and (text := _taken_rows(context, scope, node.value, node.slice)):
@@ -303,6 +335,20 @@ def _taken_rows(context: Context, scope: Scope, chances: ast.expr, labels: ast.e
     return ""
 
 
+def _given_by(context: Context, scope: Scope, node: ast.Call) -> tuple[Scope, ast.Call]:
+    """Return the call of ``take`` that a function gives which is called, with its body; another call itself."""
+    if last_word(node.func) == "take":
+        return scope, node
+    value = scope.module.values.get(node)
+    called = context.flow.calls.invoked(context.flow.here(value, scope)) if isinstance(value, Call) else []
+    if len(called) == 1 and not called[0][0].gradient and not called[0][0].function.decorators:
+        inner = called[0][0].function
+        given = formula_of(context, inner) if inner.scope.module in context.asked else None
+        if isinstance(given, ast.Call) and last_word(given.func) == "take":
+            return inner.scope, given
+    return scope, node
+
+
 def _taken(context: Context, scope: Scope, node: ast.Call) -> Iterator[Finding]:
     """Yield ``jnp.take(log_probabilities, labels, axis=1)``: the entries of all labels in each row."""
     value = scope.module.values.get(node)
@@ -314,7 +360,10 @@ def _taken(context: Context, scope: Scope, node: ast.Call) -> Iterator[Finding]:
     axis = constant(along)
     if along is None or axis == 0:
         text = _taken_rows(context, scope, node.args[0], labels)
-        if text:
+        if text and along is None:
+            told = f"without an axis this takes the entries `{text}` of all numbers in one row, those of the first one"
+            yield finding(RULE.code, scope, node, told, _rows(text)[1])
+        elif text:
             yield finding(RULE.code, scope, node, *_rows(text))
         return
     if not _LABELS.fullmatch(entry_word(labels)) or axis not in (1, -1):

@@ -76,6 +76,14 @@ class Columns:
             return self._free(value, scope, depth)
         return self._is_column(value, scope, depth)
 
+    def one_feature(self, owner: Bound) -> bool:
+        """Say whether a value is a module that gives one feature."""
+        return self._narrow(owner, None, 0)
+
+    def of_module(self, call: Call, scope: Scope) -> bool:
+        """Say whether a call gives the output of a module with one feature on every way."""
+        return _own(call) and self._of_module(call, scope, None)
+
     def _is_column(self, value: Value, scope: Scope, depth: int) -> bool:
         if gives_column(self._context, value, scope):
             return not self._of_one(value, scope)

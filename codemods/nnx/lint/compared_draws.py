@@ -208,15 +208,21 @@ def _shown_beside(one: Use, two: Use) -> bool:
 
 
 def _in_self_test(context: Context, use: Use) -> bool:
-    """Say whether a use stands in the block of a module that runs it as a program, and asserts there what it does."""
+    """Say whether a use stands in the block of a module that runs it as a program, and asserts there what it does, or
+    stops for a look at it."""
     return any(
         isinstance(block, ast.If)
         and arm == "body"
         and "__name__" in names_in(block.test)
-        and any(isinstance(n, ast.Assert) for n in ast.walk(block))
+        and any(isinstance(n, ast.Assert) or _stops(n) for n in ast.walk(block))
         and not any(_LEARNT_BY.search(last_word(call.func).lower()) and not _sets(call) for call in _calls(block))
         for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ())
     )
+
+
+def _stops(node: ast.AST) -> bool:
+    """Say whether a node is a call of the debugger."""
+    return isinstance(node, ast.Call) and last_word(node.func) in {"breakpoint", "set_trace"}
 
 
 _LEARNT_BY = pattern(r"grad|update|train|optim|fit")

@@ -215,12 +215,26 @@ def _stopped_by_name(
     outer: ast.AST | None = call
     while isinstance(outer, ast.expr) and not isinstance(outer, ast.IfExp | ast.BoolOp | ast.Lambda):
         outer = above.get(outer)
-    if not isinstance(outer, ast.stmt) or above.get(outer) is not above.get(made):
+    if not isinstance(outer, ast.stmt):
+        return False
+    inner, block = outer, above.get(outer)
+    while isinstance(block, ast.If) and block is not above.get(made) and _always(context, use, block, inner):
+        inner, block = block, above.get(block)
+    if block is not above.get(made):
         return False
     if len(later) == 1:
         return True
     again = isinstance(outer, ast.Assign) and outer.value is call and len(outer.targets) == 1
     return again and stores == [outer.targets[0]]  # type: ignore[attr-defined]
+
+
+def _always(context: Context, use: AttrEvent, block: ast.If, statement: ast.stmt) -> bool:
+    """Say whether a condition is a flag that is True for all objects that the project makes: ``if self.freeze``."""
+    value = use.scope.module.values.get(block.test)
+    if value is None or block.orelse or statement not in block.body:
+        return False
+    flags = context.sources.originals(context.flow.here(value, use.scope))
+    return bool(flags) and all(one.value == Const(True) for one in flags)
 
 
 def _stops(context: Context, use: AttrEvent, call: ast.Call) -> bool:

@@ -8,17 +8,34 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.lint.places import formula_of, in_test
-from codemods.nnx.values import Attr, Changed, Choice, Loop, Value
+from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Changed, Choice, Const, Loop, Value
 
-_FROZEN = (b"struct", b"TrainState", b"apply_fn", b"NamedTuple", b"namedtuple", b"chex", b"PyTreeNode")
+_FROZEN = (
+    b"struct",
+    b"TrainState",
+    b"apply_fn",
+    b"NamedTuple",
+    b"namedtuple",
+    b"chex",
+    b"PyTreeNode",
+    b"frozen=True",
+    b"register_dataclass",
+)
 _COPYING = frozenset({"replace", "_replace", "apply_gradients"})
 
 
 def discarded_copies(context: Context) -> Iterator[tuple[CallEvent, str]]:
     """Yield the statements that only make a changed copy, with what they would change."""
-    if not any(word in module.source.data for module in context.asked.modules for word in _FROZEN):
+    if not _made_here(context):
         return
-    own = {name for cls in context.project.classes() for name in cls.methods if name in _COPYING}
+    own = {
+        name
+        for cls in context.project.classes()
+        for name, method in cls.methods.items()
+        if name in _COPYING and _may_change(context, method)
+    }
     for event in context.bodies.named(*sorted(_COPYING)):
         func, node = event.node.func, event.node
         if not isinstance(func, ast.Attribute) or not isinstance(event.value.callee, Attr):
@@ -35,9 +52,38 @@ def discarded_copies(context: Context) -> Iterator[tuple[CallEvent, str]]:
             continue
         if all(_has_it(event, keyword) for keyword in node.keywords):
             continue
-        if (func.attr != "apply_gradients" or words == ["grads"]) and not context.bodies.guarded(node, event.scope):
+        if (func.attr != "apply_gradients" or "grads" in words) and not context.bodies.guarded(node, event.scope):
             yield event, ast.unparse(func.value)
     yield from _by_methods(context)
+
+
+def _made_here(context: Context) -> bool:
+    """Say whether there are frozen objects, by the names of their makers or by a changed copy that is taken."""
+    if any(word in module.source.data for module in context.asked.modules for word in _FROZEN):
+        return True
+    return any(
+        event.used and event.node.keywords and not event.node.args and isinstance(event.node.func, ast.Attribute)
+        for event in context.bodies.named("replace", "_replace")
+    )
+
+
+def _may_change(context: Context, method: FunctionFacts) -> bool:
+    """Say whether a method may change its object, or gives nothing."""
+    if not _gives_something(method) or method.self_param is None:
+        return True
+    own = method.self_param.name
+    return any(
+        (isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and names_in(node) == {own})
+        or last_word(node) in _SETTING
+        for node in context.bodies.nodes(method.scope)
+    )
+
+
+_SETTING = frozenset({"setattr", "__setattr__", "__dict__", "vars", "__init__"})
+
+
+def _gives_something(method: FunctionFacts) -> bool:
+    return bool(method.returns) and all(value != Const(None) for value in method.returns)
 
 
 def _left_over(event: CallEvent, old: ast.expr) -> bool:

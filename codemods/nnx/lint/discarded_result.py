@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
 from codemods.nnx.lint.discarded_copy import discarded_copies
 from codemods.nnx.lint.dropped_callback import dropped_callbacks
+from codemods.nnx.lint.dropped_layers import dropped_layers
 from codemods.nnx.lint.dropped_placement import dropped_placements
 from codemods.nnx.lint.dropped_tree import dropped_trees
 from codemods.nnx.lint.moved_apart import moved_apart
@@ -21,10 +22,12 @@ from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import foreign, in_test, position, taken
 from codemods.nnx.lint.restored import thrown_away
-from codemods.nnx.lint.syntax import argument, innermost_loop, inside
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.syntax import argument, innermost_loop, inside, names_in
+from codemods.nnx.lint.unread import unread
+from codemods.nnx.lint.unread_values import unread_values
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Class, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -65,6 +68,16 @@ def _every(context: Context) -> Iterator[Finding]:
             event.node,
             f"nothing reads what `pure_callback` gives: the compiler leaves the call out, and {called} never runs",
             "for an effect use jax.debug.callback, or jax.experimental.io_callback",
+        )
+    for event, message, help in unread_values(context):
+        yield finding(RULE.code, event.scope, event.node, message, help)
+    for event, name in dropped_layers(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{ast.unparse(event.node.func)}` leaves `{name}` as it is: its result is thrown away",
+            f"assign the result: {name} = {ast.unparse(event.node.func)}({name})",
         )
     for event, text in discarded_copies(context):
         yield finding(
@@ -117,9 +130,11 @@ def _own_steps(context: Context) -> Iterator[Finding]:
         if not changed or any(isinstance(n, ast.Global | ast.Nonlocal) for n in context.bodies.nodes(function.scope)):
             continue
         for event in context.traced.calls_of(root):
-            if event.used or not event.loops or event.scope.module not in context.asked or in_test(event.scope):
+            if event.used or event.scope.module not in context.asked or in_test(event.scope):
                 continue
             place = position(changed[0])
+            if not event.loops and not _of_object(event, place):
+                continue
             if event.value.starred or place >= len(event.node.args) or _times(context, event):
                 continue
             given = event.node.args[place]
@@ -132,6 +147,20 @@ def _own_steps(context: Context) -> Iterator[Finding]:
                     f"`{function.name}` gives the new `{text}`, which is thrown away",
                     f"assign the result: {text} = ...",
                 )
+
+
+def _of_object(event: CallEvent, place: int) -> bool:
+    """Say whether a method that trains gives a step what its object keeps: ``self.step(self.state, batch)``."""
+    function = event.scope.function
+    given = event.node.args[place] if place < len(event.node.args) else None
+    return (
+        function is not None
+        and function.self_param is not None
+        and _TRAINING.match(function.name) is not None
+        and isinstance(given, ast.Attribute)
+        and isinstance(given.value, ast.Name)
+        and given.value.id == function.self_param.name
+    )
 
 
 def _sets_attributes(context: Context, function: FunctionFacts) -> bool:
@@ -206,7 +235,9 @@ def _all_dropped(context: Context, function: FunctionFacts, place: int | None, p
         if event.value.starred or not _stays(context, event, given) or context.bodies.guarded(event.node, event.scope):
             continue
         above = event.scope.function
-        if _times(context, event) or (above is not None and _OTHER_AIMS.search(above.name)):
+        if (_times(context, event) and not _learns(context, event, place)) or (
+            above is not None and _OTHER_AIMS.search(above.name)
+        ):
             continue
         if not event.used and place is None and any(root.transform == "jax.jit" for root in roots):
             continue  # which is reported already
@@ -244,6 +275,7 @@ _TASKS = pattern(
     r"_?(meta_?)?(tasks?|support|query|client|worker|user|candidate|trial|seed|fold|lr|rate|eta|alpha)s?"
     r"(_(id|idx|index|batch|set|x|y|data|key|rng))?"
 )
+_TRAINING = pattern(r"_?(train|learn|update|fit|optimi[sz]e|improve)(_|$)")
 _OTHER_AIMS = pattern("bench|profil|time|warm|eval|valid|test|measure|compile|example|check")
 
 
@@ -310,7 +342,20 @@ def is_update(context: Context, function: FunctionFacts, returned: Value, param:
     method = returned.callee
     if isinstance(method, Attr) and method.name == "apply_gradients" and method.base is param:
         return bool(returned.args or returned.keywords)
-    return _is_new(context, function, returned, param)
+    return _is_new(context, function, returned, param) or _renews(context, function, returned, param)
+
+
+def _renews(context: Context, function: FunctionFacts, returned: Call, param: Param) -> bool:
+    """Say whether a call makes a state like a parameter, with new leaves in a field of it: ``State(params=new, ...)``
+    with ``new`` made of ``state.params``, or ``state._replace(params=new)``."""
+    method = returned.callee
+    copied = isinstance(method, Attr) and method.name in {"replace", "_replace"} and method.base is param
+    if not copied and not isinstance(
+        context.flow.resolve(context.flow.here(returned.callee, function.scope)).value, Class
+    ):
+        return False
+    fields = [(name, one) for name, one in returned.keywords if name]
+    return any(_is_new(context, function, one, Attr(param, name)) for name, one in fields)
 
 
 def _is_new(context: Context, function: FunctionFacts, returned: Value, old: Value) -> bool:
@@ -325,7 +370,7 @@ def _is_new(context: Context, function: FunctionFacts, returned: Value, old: Val
         return False
     name = context.flow.calls.callee_name(made)
     place = int(name in TREE_MAPS)
-    if (not place and name != "optax.apply_updates") or len(call.args) < 2 + place:
+    if (not place and name not in _APPLYING) or len(call.args) < 2 + place:
         return False
     return old in {call.args[place], context.flow.follow(made, call.args[place]).value}
 
@@ -333,6 +378,21 @@ def _is_new(context: Context, function: FunctionFacts, returned: Value, old: Val
 def _times(context: Context, event: CallEvent) -> bool:
     """Say whether a scope measures times, and so calls what it does not want the result of."""
     return any("time" in ast.unparse(call.node.func) for call in context.bodies.calls.get(event.scope, ()))
+
+
+def _learns(context: Context, event: CallEvent, place: int | None) -> bool:
+    """Say whether a call gets something new in every round and its other results are read, and nothing waits for the
+    device: the times beside it are those of a training."""
+    statement = event.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
+    others = [part.id for i, part in enumerate(elements(target)) if i != place and isinstance(part, ast.Name)]
+    names = [n for n in ast.walk(event.scope.node) if isinstance(n, ast.Name)]
+    if not any(n.id in others and isinstance(n.ctx, ast.Load) for n in names) or not event.loops:
+        return False
+    if any("block_until_ready" in ast.unparse(call.node.func) for call in context.bodies.calls.get(event.scope, ())):
+        return False
+    new = {n.id for n in names if not isinstance(n.ctx, ast.Load) and inside(n, event.loops[-1])}
+    return any(names_in(one) & new - set(others) for one in event.node.args)
 
 
 def _captured(context: Context, function: FunctionFacts, name: str) -> bool:
@@ -440,7 +500,7 @@ def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Findin
         or (isinstance(node, ast.Call) and last_word(node.func) in {"locals", "vars", "eval"})
         for node in ast.walk(function.node)
     )
-    if not any(reads):
+    if not any(reads) or (called in _OF_OPTAX and unread(context, event.scope, event.statement, [name], rebound=True)):
         yield finding(
             RULE.code,
             event.scope,
@@ -450,6 +510,7 @@ def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Findin
         )
 
 
+_APPLYING = frozenset({"optax.apply_updates", "equinox.apply_updates"})
 _OF_OPTAX = frozenset({"optax.apply_updates", "optax.incremental_update", "optax.periodic_update"})
 _NEW_PARAMETERS = TREE_MAPS | _OF_OPTAX
 _NEW_TREES = frozenset(last(name) for name in _NEW_PARAMETERS)

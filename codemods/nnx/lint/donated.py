@@ -35,7 +35,7 @@ _METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", 
 
 
 #: Functions of these names give numbers, for which no donated memory is of use: JAX leaves it as it is.
-_EVALUATION = pattern(r"(^|_)(eval\w*|valid\w*|metrics?)(_|$)")
+_EVALUATION = pattern(r"(^|_)(eval\w*|valid\w*|metrics?|(val|test)_(step|epoch|batch|loss|fn|iter\w*))(_|$)")
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from codemods.nnx.lint.places import each, foreign, resolved, written
 from codemods.nnx.lint.syntax import argument, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Choice, Const, Item, Param, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Function, Item, Param, Ref, Sequence, Unknown, Value
 
 _SOFTMAX, _SIGMOID = frozenset({"softmax"}), frozenset({"sigmoid", "softmax", "expit"})
 _LOSSES = {
@@ -239,6 +239,9 @@ def _results(context: Context, bound: Bound, value: Call) -> list[Bound]:
     if transformed:
         return transformed
     for owner in applied_modules(context, bound) or context.sources.originals(flow.with_value(bound, value.callee)):
+        if isinstance(owner.value, Function):  # kept in an attribute, or handed in
+            results += [flow.here(r, owner.value.facts.scope) for r in owner.value.facts.returns]
+            continue
         cls = flow.classes.class_of(owner)
         method = flow.classes.method(cls, "__call__") if cls is not None else None
         if method is None:

@@ -26,11 +26,11 @@ from codemods.nnx.values import (
 )
 
 _MAKING = {"zeros": 1, "ones": 1, "full": 2, "array": 1, "asarray": 1, "empty": 1, "arange": 9, "linspace": 9,
-           "normal": 2, "uniform": 2, "randint": 4, "zeros_like": 1, "ones_like": 1}  # fmt: skip
+           "normal": 2, "uniform": 2, "randint": 4, "zeros_like": 1, "ones_like": 1, "eye": 3, "tri": 3}  # fmt: skip
 # methods and functions whose result has the type of the first array, of floats or of integers too
 _FLOATS = frozenset({"mean", "std", "var", "sqrt", "exp", "log", "tanh", "softmax", "square"})
 _SAME = frozenset({"max", "min", "reshape", "ravel", "flatten", "squeeze", "transpose", "swapaxes", "abs", "clip",
-                   "zeros_like", "ones_like", "expand_dims", "T", "copy", "flip", "roll"})  # fmt: skip
+                   "zeros_like", "ones_like", "expand_dims", "T", "copy", "flip", "roll", "tril", "triu"})  # fmt: skip
 _DEPTH = 10
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import combinations
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.alike import alike
 from codemods.nnx.lint.places import in_test, kinds_of, passed, position, shown
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Param, Value
 
 # what people call parameters of a kind
@@ -49,24 +52,45 @@ _OWN_PLACES = frozenset(
 def _by_name(context: Context, function: FunctionFacts) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the calls that give two parameters variables with the name of the other one each."""
     names = [name for name, param in function.params.items() if param is not function.self_param]
-    if len(names) < 2 or not _OWN_PLACES.intersection(names) or function.vararg is not None:
+    if function not in context.shared(_functions) or function.vararg is not None:
         return
     for event in context.flow.sites.callers(function):
-        given = [node.id if isinstance(node, ast.Name) else "" for node in event.node.args]
+        given = [last_word(node) for node in event.node.args]
         if event.scope.module not in context.asked or event.value.starred or len(set(given) & set(names)) < 2:
             continue
         if in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
             continue
         for place, name in enumerate(given):
             param = function.params.get(name)
-            if param is None or name not in _OWN_PLACES or position(param) == place:
+            if param is None or position(param) == place:
                 continue
             there = position(param)
             other = next((n for n in names if position(function.params[n]) == place), "")
+            if name not in _OWN_PLACES and other not in _OWN_PLACES and alike(name, other):
+                continue
             if there < len(given) and other and given[there] == other and _gets(context, event, param, there):
                 message = f"`{other}` of {shown(function)} gets `{name}`, and `{name}` gets `{other}`"
                 yield event, event.node.args[place], message, "exchange the arguments"
                 break
+
+
+def _functions(context: Context) -> frozenset[FunctionFacts]:
+    """Return the functions of which two parameters may get variables in each other's place: a call of the project has
+    two arguments of their names so."""
+    found: dict[tuple[int, int, str, str], list[FunctionFacts]] = {}
+    for function in context.project.functions():
+        params = [(position(p), n) for n, p in function.params.items() if p is not function.self_param]
+        for (place, name), (there, other) in combinations(params, 2):
+            found.setdefault((place, there, other, name), []).append(function)
+    wanted: set[FunctionFacts] = set()
+    for event in context.asked.calls():
+        given = [(place, word) for place, node in enumerate(event.node.args) if (word := last_word(node))]
+        for (place, name), (there, other) in combinations(given[:_MANY], 2):
+            wanted.update(found.get((place, there, name, other), ()))
+    return frozenset(wanted)
+
+
+_MANY = 12  # arguments of one call that are compared
 
 
 def _gets(context: Context, event: CallEvent, param: Param, place: int) -> bool:

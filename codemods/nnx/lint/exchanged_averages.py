@@ -33,16 +33,30 @@ def exchanged_averages(context: Context) -> Iterator[tuple[CallEvent, str, str]]
             if event.scope.module not in context.asked or event.value.starred or in_test(event.scope):
                 continue
             given = [argument(event.node, position(one), one.name) for one in (net, average)]
-            names = [last_word(node) if isinstance(node, ast.Name | ast.Attribute) else "" for node in given]
-            if not all(names) or not AVERAGE.search(names[0]) or AVERAGE.search(names[1]):
+            paths = [_path(node) for node in given]
+            if not all(paths) or not AVERAGE.search(paths[0]) or AVERAGE.search(paths[1]):
                 continue
-            if _without(names[0]) == _without(names[1]):
+            names = [
+                last_word(node) if AVERAGE.search(last_word(node)) else ast.unparse(node) for node in given if node
+            ]
+            if _without(paths[0]) == _without(paths[1]):
                 yield (
                     event,
                     f"`{function.name}` gets `{names[0]}` for `{net.name}` and `{names[1]}` for `{average.name}`: what "
                     "learns is moved towards its own average",
                     "exchange the two arguments",
                 )
+
+
+def _path(node: ast.expr | None) -> str:
+    """Return the words of a variable or of an attribute with what it is of: ``critic_state_params``; else nothing."""
+    words: list[str] = []
+    while isinstance(node, ast.Attribute):
+        words.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return "_".join(words if words and node.id in {"self", "cls"} else [node.id, *words])
 
 
 def _movers(context: Context) -> list[tuple[FunctionFacts, Param, Param]]:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.late_rate import late_change
+from codemods.nnx.lint.late_rate import late_change, unwritten_rates
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, scopes
 from codemods.nnx.nodes import last_word
@@ -30,6 +30,14 @@ _ENDINGS = ("_schedule", "_decay")  # of what optax calls its schedules
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _computed_with(context)
+    for scope, statement in unwritten_rates(context):
+        yield finding(
+            RULE.code,
+            scope,
+            statement,
+            "this new rate is a variable of its own: the optimizer goes on with the one in `hyperparams`",
+            'write it back: opt_state.hyperparams["learning_rate"] = rate, and [...] = rate for a Variable of NNX',
+        )
     for event, name in foreign(context, *_OPTIMIZERS):
         if not name.startswith("optax."):
             continue

@@ -12,6 +12,7 @@ from codemods.nnx.lint.mask_meaning import BEHIND, OVER_QUERIES, Meaning, meanin
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, keyword
+from codemods.nnx.lint.upper_causal import upper_causal
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const
 
@@ -24,6 +25,11 @@ _PLACE = 4  # of the mask among the arguments of the functions
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for scope, node, name in upper_causal(context):
+        message = (
+            f"`{name}` is the upper triangle: it holds what comes behind a position, and leaves out what is before"
+        )
+        yield finding(RULE.code, scope, node, message, "take the lower one: jnp.tril(jnp.ones((n, n), bool))")
     if not any(m.source.mentions(word) for m in context.project.modules for word in _WORDS):
         return
     for module in context.asked.modules:

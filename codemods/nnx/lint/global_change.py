@@ -233,7 +233,7 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue
             if not tainted and _of_no_matter(context, node, target, function):
                 continue
-            if isinstance(node, ast.Assign) and not _own(node, target) and within_one_run(context, target, function):
+            if isinstance(node, ast.Assign) and within_one_run(context, target, function):
                 continue
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.applied import calls_of
 from codemods.nnx.lint.names import JITS, last
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Attr, Call, Free, Item, Param, Value
 
@@ -37,6 +37,27 @@ def calls_of_gradient(context: Context, root: Root) -> list[CallEvent]:
     return list(dict.fromkeys([*context.traced.calls_of(root), *calls_of(context, root)]))
 
 
+def placed_gradient_calls(context: Context) -> list[tuple[CallEvent, Call, str, int]]:
+    """Return the calls of functions that ``grad`` made with ``argnums``, one number, with the call of ``grad``, its
+    full name, and the number.
+
+    Args:
+        context: the analysis.
+    """
+    return context.shared(_every_placed)
+
+
+def _every_placed(context: Context) -> list[tuple[CallEvent, Call, str, int]]:
+    found = _of_makers(context, {event.value for event in context.bodies.named(*_MAKERS) if _place(event.node) >= 0})
+    return [(event, made, name, _place(made.node)) for (event, made, name), _ in found]
+
+
+def _place(made: ast.Call) -> int:
+    """Return which argument a gradient is taken for; -1 if that is not written, or not one number."""
+    place = constant(argument(made, 1, "argnums"))
+    return place if type(place) is int else -1
+
+
 _MAKERS = ("grad", "value_and_grad", "jacfwd", "jacrev")
 
 
@@ -50,6 +71,11 @@ def _gradient_calls(context: Context) -> Iterator[tuple[tuple[CallEvent, Call, s
         for event in context.bodies.named(*_MAKERS)
         if keyword(event.node, "argnums") is None and len(event.value.args) == 1
     }
+    yield from _of_makers(context, makers)
+
+
+def _of_makers(context: Context, makers: set[Call]) -> Iterator[tuple[tuple[CallEvent, Call, str], bool]]:
+    """Yield the calls of what some calls of ``grad`` made, and whether it was called as it is."""
     if not makers:
         return
     grads = context.flow.may.made_by({*_MAKERS, *map(last, JITS)})

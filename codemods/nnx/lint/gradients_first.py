@@ -15,6 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.lint.tangents_first import tangents_first
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Call, Const
@@ -61,6 +62,14 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         seen.add(event.node)
         yield _found(event, target)
+    for event, taken, what in tangents_first(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            taken,
+            f"jvp gives the value first, here {what}, and the tangent second",
+            "take the second one: _, tangent = jax.jvp(...)",
+        )
     if not any(context.bodies.named("value_and_grad")):
         return
     for event in context.bodies.named("float"):
@@ -210,11 +219,12 @@ _DERIVATIVES = frozenset({"grad", "jacfwd", "jacobian", "jacrev", "hessian", "va
 RULE = lint_rule(
     "NNX857",
     "gradients-first",
-    "the results of value_and_grad unpacked as `grads, loss`",
+    "the results of value_and_grad unpacked as `grads, loss`, or the value of jvp taken for the tangent",
     why="""\
 `value_and_grad` gives the value first and the gradients second. Swapped, the loss is taken for the gradients: an
 optimizer raises an error about tree structures far from the cause, and arithmetic on plain arrays goes on with a
-number in place of a gradient. `grad` with `has_aux=True` has no value, and gives the gradients first.
+number in place of a gradient. `jvp` gives the value first and the tangent second, too: of a gradient, the second is the
+Hessian times the vector. `grad` with `has_aux=True` has no value, and gives the gradients first.
 """,
     source="measured on Flax 0.10.7 and 0.12.8: IndexError in the optimizer, or other weights without an error",
     check=_check,

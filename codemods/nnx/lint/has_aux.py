@@ -12,11 +12,11 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import callers_of, foreign, shown, taken
+from codemods.nnx.lint.places import callers_of, foreign, is_metric, shown, taken
 from codemods.nnx.lint.syntax import added_keyword, constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Call, Ref, Sequence
+from codemods.nnx.values import Attr, Call, Ref, Sequence
 
 _NAMES = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
 _VALUED = frozenset({"flax.nnx.value_and_grad", "jax.value_and_grad"})
@@ -153,7 +153,11 @@ def _unpacked_otherwise(context: Context) -> Iterator[Finding]:
         else:
             loss = target.elts[0]
             assert isinstance(loss, ast.Name)
-            if not _as_number(context, event.scope, {loss.id}) and not _returned_as_number(context, event, target):
+            if not (
+                _as_number(context, event.scope, {loss.id})
+                or _averaged(context, event.scope, loss.id)
+                or _returned_as_number(context, event, target)
+            ):
                 continue
             message = f"with has_aux=True `{loss.id}` is a tuple of the loss and the rest"
         form = "(loss, aux), grads = ..." if valued else "grads, aux = ..."
@@ -357,6 +361,20 @@ def _as_number(context: Context, scope: Scope, names: set[str], call: ast.Call |
         if any((isinstance(p, ast.Name) and p.id in names) or (p is not None and p is call) for p in parts):
             return True
     return False
+
+
+def _averaged(context: Context, scope: Scope, name: str) -> bool:
+    """Say whether a metric is updated with a variable that is bound once: ``metrics.update(loss=loss)``."""
+    bound = (n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == name)
+    if sum(isinstance(n.ctx, ast.Store) for n in bound) != 1:
+        return False
+    return any(
+        isinstance(event.value.callee, Attr)
+        and event.value.callee.name == "update"
+        and any(isinstance(k.value, ast.Name) and k.value.id == name for k in event.node.keywords)
+        and is_metric(context, event.value.callee.base, scope)
+        for event in context.bodies.calls.get(scope, ())
+    )
 
 
 def _fix(event: CallEvent) -> Fix | None:

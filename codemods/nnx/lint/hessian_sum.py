@@ -13,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, constant, is_none
+from codemods.nnx.lint.trace_of_output import traces_of_output
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -27,6 +28,14 @@ _ALL_AXES = (None, (0, 1), (1, 0), (-1, -2), (-2, -1))
 def _check(context: Context) -> Iterator[Finding]:
     if not any(True for _ in context.bodies.named("hessian", "jacfwd", "jacrev", "jacobian")):
         return
+    for event, along in traces_of_output(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "the first axis of this Hessian is the one feature of the network: its trace is not over the coordinates",
+            f"take the trace along the last axes, axis1={along[0]} and axis2={along[1]}",
+        )
     for event in context.bodies.named("sum"):
         if event.scope.module not in context.asked or event.value.starred or not _of_laplacian(event):
             continue
@@ -114,10 +123,12 @@ def _reduces(value: Value) -> bool:
 RULE = lint_rule(
     "NNX791",
     "sum-of-hessian",
-    "a Laplacian that is the sum of all entries of the Hessian",
+    "a Laplacian that is the sum of all entries of the Hessian, or its trace along the axis of the output",
     why="""\
 The Laplacian is the sum of the second derivatives by each coordinate, the trace of the Hessian. `jnp.sum` adds the
 mixed derivatives to it, and a network is trained to solve another equation. It is the same in one dimension only.
+The Hessian of a network whose last layer has one feature has an axis for that feature first, which `jnp.trace` takes
+for a coordinate.
 """,
     source="the definition; measured for a Poisson equation in two dimensions: an error of 0.131 instead of 0.019",
     check=_check,

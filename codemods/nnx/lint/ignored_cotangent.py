@@ -14,7 +14,7 @@ from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import in_test, receiver, shown
 from codemods.nnx.lint.syntax import argument, assignments, constant, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Const, Free, Param, Sequence
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Sequence
 
 _OF_SHAPE = frozenset({"shape", "dtype", "ndim", "size", "sharding"})
 _LIKE = frozenset({"ones_like", "zeros_like", "full_like", "shape", "ndim", "result_type", "type", "isinstance"})
@@ -25,6 +25,7 @@ _FILLED = frozenset(
     {"array", "asarray", "bfloat16", "broadcast_to", "float16", "float32", "float64", "full", "full_like", "tile"}
 )
 
+_DERIVATIVES = frozenset({"jax.grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian"})
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
@@ -238,7 +239,11 @@ def _nonzero(context: Context, rule: FunctionFacts, node: ast.expr, depth: int =
         return all(isinstance(op, _ORDER) for op in node.ops) and any(
             _nonzero(context, rule, side, depth) for side in sides if constant(side) is None
         )
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+        return _nonzero(context, rule, node.value, depth)
     if isinstance(node, ast.Call):
+        if _differentiates(context, rule, node):
+            return not any(_silent(part) for part in node.args)
         value = rule.scope.module.values.get(node)
         bound = context.flow.here(value, rule.scope) if value is not None else None
         name = context.flow.calls.callee_name(bound) if bound is not None else ""
@@ -261,6 +266,16 @@ def _whole(context: Context, rule: FunctionFacts, node: ast.expr, depth: int) ->
     return constant(node) not in (0, 0.0) and (constant(node) is not None or _nonzero(context, rule, node, depth))
 
 
+def _differentiates(context: Context, rule: FunctionFacts, node: ast.Call) -> bool:
+    """Say whether a call asks a function of ``jax.vjp`` or ``jax.grad`` for derivatives."""
+    value = rule.scope.module.values.get(node.func)
+    made = value.base if isinstance(value, Item) and value.index == Const(1) else value
+    if not isinstance(made, Call) or not node.args:
+        return False
+    name = context.flow.calls.callee_name(context.flow.here(made, rule.scope))
+    return name == "jax.vjp" if made is not value else name in _DERIVATIVES
+
+
 def _named(context: Context, rule: FunctionFacts, node: ast.Name, depth: int) -> bool:
     """Say whether a variable is a residual or was computed from some."""
     if node.id in rule.params:
@@ -280,6 +295,8 @@ def _assigned(context: Context, rule: FunctionFacts, target: ast.Name) -> ast.ex
             if where is target:
                 return node.value
             if isinstance(where, ast.Tuple) and target in where.elts:
+                if isinstance(node.value, ast.Call) and _differentiates(context, rule, node.value):
+                    return node.value  # (x_bar,) = pull(u)
                 return node.value if isinstance(node.value, ast.Name) and node.value.id in rule.params else None
     return None
 

@@ -15,6 +15,7 @@ from codemods.nnx.lint.forced_mode import forced_modes
 from codemods.nnx.lint.half_mode import half_modes
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.places import is_test, kinds_of
+from codemods.nnx.lint.told_to_train import told_to_train
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Free, Param
 
@@ -35,7 +36,8 @@ _TRAINS = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "ja
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unset(context)
-    for event, message, help in (*forced_modes(context), *half_modes(context, _EVALUATES, _ON_PURPOSE)):
+    told = (*forced_modes(context), *half_modes(context, _EVALUATES, _ON_PURPOSE), *told_to_train(context))
+    for event, message, help in told:
         yield finding(RULE.code, event.scope, event.node, message, help)
     if not any(m.source.mentions(b"Dropout") or m.source.mentions(b"BatchNorm") for m in context.project.modules):
         return

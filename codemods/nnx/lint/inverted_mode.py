@@ -43,8 +43,58 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"write {keyword.arg}={right}",
                     _fix(scope, keyword.value, right),
                 )
+    yield from _contradicting(context) if asked else ()
     if any(m.source.mentions(word.encode()) for m in context.project.modules for word in (*EVALUATION, "BatchNorm")):
         yield from _by_place(context)
+
+
+def _contradicting(context: Context) -> Iterator[Finding]:
+    """Yield the layers of a function that get a flag as it is where others of it get its opposite for the same switch,
+    or the other way round: the fewer, or the later."""
+    given: dict[tuple[Scope, str, str], dict[bool, list[ast.expr]]] = {}
+    for scope, node in each(context, ast.Call):
+        for word in node.keywords if _is_layer(node) else ():
+            turned = isinstance(word.value, ast.UnaryOp) and isinstance(word.value.op, ast.Not)
+            flag = word.value.operand if isinstance(word.value, ast.UnaryOp) else word.value
+            if word.arg not in _SWITCHES or not isinstance(flag, ast.Name) or flag.id in _FLAGS or in_test(scope):
+                continue
+            function = scope.function
+            if function is None or flag.id not in function.params or scope.bindings.get(flag.id, ())[1:]:
+                continue
+            ways = given.setdefault((scope, word.arg, flag.id), {True: [], False: []})
+            ways[turned].append(word.value)
+    for (scope, switch, name), ways in given.items():
+        if not ways[True] or not ways[False] or not _plain(context, scope, [*ways[True], *ways[False]]):
+            continue
+        wrong = len(ways[True]) < len(ways[False]) or (
+            len(ways[True]) == len(ways[False]) and ways[True][0].lineno > ways[False][0].lineno
+        )
+        for value in ways[wrong]:
+            yield finding(
+                RULE.code,
+                scope,
+                value,
+                f"`{switch}` is `{ast.unparse(value)}` here and the opposite in line {ways[not wrong][0].lineno}: one "
+                "layer trains where the other evaluates",
+                f"write {switch}={name if wrong else 'not ' + name}",
+            )
+
+
+def _is_layer(node: ast.Call) -> bool:
+    """Say whether a call makes or runs a layer that has a switch, by the names of Flax."""
+    made = node.func.func if isinstance(node.func, ast.Call) else node.func
+    word = last_word(made)
+    return word in _LAYERS or (isinstance(made, ast.Attribute) and word.lower().strip("_0123456789") in _KEPT)
+
+
+_LAYERS = frozenset({"Dropout", "BatchNorm", "MultiHeadAttention", "MultiHeadDotProductAttention", "SelfAttention"})
+_KEPT = frozenset({"dropout", "drop", "do", "bn", "norm", "batch_norm", "batchnorm"})  # attributes that hold them
+
+
+def _plain(context: Context, scope: Scope, values: list[ast.expr]) -> bool:
+    """Say whether all of some arguments stand in one block, so that all run."""
+    paths = context.bodies.paths(scope)
+    return len({tuple(paths.get(value, ())) for value in values}) == 1
 
 
 def _by_place(context: Context) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.key_left_out import keys_left_out
 from codemods.nnx.lint.key_reuse import reuses
 from codemods.nnx.lint.names import KEY_MAKERS, NOT_CONSUMING
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
@@ -36,6 +37,16 @@ _SAME = pattern(r"eval|valid|test|fixed|fold|split|subset|plot|show")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, variable, kept in keys_left_out(context):
+        if any(place.node is event.node and not place.weak for place in context.shared(reuses)):
+            continue  # NNX830 says the same of the loop around
+        yield finding(
+            RULE.code,
+            event.scope,
+            variable,
+            f"`{variable.id}` goes nowhere: what is returned keeps its old `{kept}`, and the next call draws the same",
+            f"put it into what is returned: replace({kept}={variable.id}, ...)",
+        )
     seen: set[tuple[object, str]] = set()
     for event, name in foreign(context, *_SAMPLERS):
         function = event.scope.function

@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arithmetic import factors
+from codemods.nnx.lint.ascending_sampler import ascending_samplers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, in_test, written
@@ -49,6 +50,16 @@ def _check(context: Context) -> Iterator[Finding]:
                     "the last step, at t = 0, adds noise as well: what is sampled is noisy",
                     "leave it out there: jnp.where(t > 0, jnp.sqrt(betas[t]), 0.0) * noise",
                 )
+
+    for scope, mean, step in ascending_samplers(context):
+        yield finding(
+            RULE.code,
+            scope,
+            mean,
+            f"`{step}` counts up from zero: the sampler begins with the step that takes the least noise away, and ends "
+            "with the one that adds the most",
+            f"count down: {step} = num_steps - 1 - i, or reversed(range(num_steps))",
+        )
 
 
 def _of_beta(node: ast.expr | None) -> bool:
@@ -146,11 +157,13 @@ def sample(model, key, x):
 RULE = lint_rule(
     "NNX691",
     "noise-of-last-step",
-    "a sampler of a diffusion that adds noise in its last step too",
+    "a sampler of a diffusion that adds noise in its last step too, or counts its steps up",
     why="""\
 Each step of the sampler gives the mean of what was a step before, and adds noise of the variance `betas[t]`, except the
 last one, whose mean is the result. Noise that is added there stays: the samples are spread wider than the data, and
-pictures are grainy. The variance of the posterior, which is zero at the first step, has the same effect as leaving it
+pictures are grainy. A sampler whose steps count up from zero ends with the step of the most noise.
+
+The variance of the posterior, which is zero at the first step, has the same effect as leaving it
 out.
 """,
     source="Ho et al. 2020, algorithm 2; measured: the samples have another spread than the data",

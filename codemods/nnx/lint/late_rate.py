@@ -1,4 +1,4 @@
-"""Learning rates that get another number after the optimizer was made of them; part of NNX887."""
+"""Learning rates that get another number where no optimizer learns of it; part of NNX887."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.names import OPTIMIZERS
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.places import in_test, scopes
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 
 # what tells people of a number, or decides when to stop, and trains nothing
@@ -32,6 +33,80 @@ def late_change(context: Context, event: CallEvent) -> ast.stmt | None:
     if isinstance(given, ast.Attribute) and isinstance(given.value, ast.Name):
         return _field(context, event, given)
     return None
+
+
+def unwritten_rates(context: Context) -> Iterator[tuple[Scope, ast.stmt]]:
+    """Yield the statements that compute a new rate of one in ``hyperparams``, which nothing but a message gets.
+
+    Args:
+        context: the analysis.
+    """
+    for scope in scopes(context):
+        if not scope.module.source.mentions(b"hyperparams") or in_test(scope):
+            continue
+        nodes = context.bodies.nodes(scope)
+        for node in nodes:
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                if (plain := _of_hyperparams(node.value)) is not None:
+                    change = _unwritten(context, scope, node, node.targets[0], plain)
+                    if change is not None:
+                        yield scope, change
+
+
+def _of_hyperparams(node: ast.expr) -> bool | None:
+    """Say whether the number of a rate is read, and not the Variable that may hold it; None for anything else."""
+    plain = False
+    while not (isinstance(node, ast.Subscript) and last_word(node.value) == "hyperparams"):
+        if isinstance(node, ast.Subscript | ast.Attribute) and _inside(node):
+            node = node.value
+        elif isinstance(node, ast.Call) and len(node.args) == 1 and last_word(node.func) in _TURNING:
+            node = node.args[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _READING:
+            node = node.func.value
+        else:
+            return None
+        plain = True
+    return plain
+
+
+def _inside(node: ast.Subscript | ast.Attribute) -> bool:
+    """Say whether an expression is the number that a Variable holds: ``rate[...]`` or ``rate.value``."""
+    return node.attr == "value" if isinstance(node, ast.Attribute) else constant(node.slice) is ...
+
+
+_READING = frozenset({"item", "get_value"})
+_TURNING = frozenset({"float", "asarray", "array"})
+
+
+def _unwritten(context: Context, scope: Scope, read: ast.Assign, name: ast.Name, plain: bool) -> ast.stmt | None:
+    """Return what computes the next number of a rate, if that goes no further."""
+    nodes = context.bodies.nodes(scope)
+    changes = [one for one in _changes(nodes, name) if one.lineno > read.lineno]
+    changes = [one for one in changes if plain or isinstance(one, ast.Assign)]
+    everywhere = list(ast.walk(scope.node))
+    if not changes or name.id in scope.globals or name.id in scope.remote:
+        return None
+    if any(_writes(n) for n in everywhere):
+        return None
+    if scope.function is None and any(
+        isinstance(n, ast.Name) and n.id == name.id for f in scope.module.functions for n in ast.walk(f.node)
+    ):
+        return None
+    told = _told(nodes, changes)
+    loads = [n for n in everywhere if isinstance(n, ast.Name) and n.id == name.id and isinstance(n.ctx, ast.Load)]
+    return changes[0] if all(n in told for n in loads) else None
+
+
+_WRITING = frozenset({"set_value", "copy_from", "_replace", "replace", "tree_set", "tree_map"})
+
+
+def _writes(node: ast.AST) -> bool:
+    """Say whether something may put a rate into the state of an optimizer."""
+    if isinstance(node, ast.Attribute) and node.attr == "update":
+        return last_word(node.value) == "hyperparams"
+    if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
+        return "hyperparams" in ast.unparse(node)
+    return isinstance(node, ast.Attribute) and node.attr in _WRITING
 
 
 def _variable(context: Context, event: CallEvent, given: ast.Name) -> ast.stmt | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -64,7 +65,7 @@ def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
                         continue  # it is set as an option besides
                     if name in _OFF and str(constant(given)).lower() in _FALSE:
                         continue  # which it is anyway
-                    if _set_before(context, scope, name, given, imported.lineno):
+                    if _set_before(context, scope, name, given, imported.lineno) or _restarts(module, imported, line):
                         continue
                     yield finding(
                         RULE.code,
@@ -75,7 +76,7 @@ def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
                         related=[(imported, "imported here")],
                     )
                 elif name in _AT_START and (used := _computation(context, scope, node)) is not None:
-                    if _set_before(context, scope, name, given, used.lineno):
+                    if _set_before(context, scope, name, given, used.lineno) or _restarts(module, used, line):
                         continue
                     yield finding(
                         RULE.code,
@@ -245,6 +246,27 @@ def _begun_anew(module: ModuleFacts, used: ast.AST, node: ast.Call) -> bool:
     )
 
 
+_REPEATED = 3  # imports that are written again, where a notebook may begin anew
+
+
+def _restarts(module: ModuleFacts, before: ast.expr | ast.stmt, line: int) -> bool:
+    """Say whether the cell of a setting goes on to import JAX, and imports much else that earlier cells have imported:
+    it is the first one behind a restart."""
+    source = module.source
+    place = bisect_right(source.cell_starts, line)
+    if not place or before.lineno >= source.cell_starts[place - 1]:
+        return False
+    start, end = source.cell_starts[place - 1], source.cell_end(place)
+    here = [one for one in module.imports if start <= one.lineno < end]
+    earlier = {name for one in module.imports if one.lineno < start for name in _imported(one)}
+    again = earlier & {name for one in here for name in _imported(one)}
+    return len(again) >= _REPEATED and any(_imports_jax(one) and one.lineno >= line for one in here)
+
+
+def _imported(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    return [a.name for a in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
+
+
 def _begun_first(module: ModuleFacts, node: ast.Call) -> bool:
     """Say whether a script asks for the devices right before and does nothing with them: the backends are to run
     already, and what is set is for other processes."""
@@ -262,8 +284,7 @@ def _begun_first(module: ModuleFacts, node: ast.Call) -> bool:
 
 
 def _imports_jax(statement: ast.Import | ast.ImportFrom) -> bool:
-    names = [a.name for a in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
-    return any(name.partition(".")[0] == "jax" for name in names)
+    return any(name.partition(".")[0] == "jax" for name in _imported(statement))
 
 
 def _first_import(module: ModuleFacts) -> ast.stmt | None:

@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.lint.carry_batch import of_batches
 from codemods.nnx.lint.carry_shape import of_whole_sequences
 from codemods.nnx.lint.image_sizes import product
 from codemods.nnx.lint.numbers import numbers
@@ -181,6 +182,7 @@ def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]
     """Yield the dicts of keys that modules are called with, the masks made of embeddings, and sizes for shapes."""
     yield from _carry(context)
     yield from of_whole_sequences(context)
+    yield from of_batches(context)
     for event, name in foreign(context, "make_causal_mask", "make_attention_mask"):
         if name.startswith("flax.nnx.") and event.value.args and _embedded(context, event.value.args[0], event.scope):
             if not context.bodies.guarded(event.node, event.scope):

@@ -12,6 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.image_sizes import ImageSizes, product
 from codemods.nnx.lint.owners import made_once
 from codemods.nnx.lint.sequence_width import SEQUENCE_LAYERS, context_width, sequence_widths
+from codemods.nnx.lint.symbolic_width import unlike_widths
 from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Param, Sequence, Unknown, Value
 
 # layers with the argument that is the length of the last axis of what they get, and that of what they give
@@ -41,6 +42,14 @@ def _check(context: Context) -> Iterator[Finding]:
     words = ("Linear(", "Conv(", "Norm(", "MultiHeadAttention(")
     if not any(name.encode() in m.source.data for m in context.asked.modules for name in words):
         return
+    for event, takes, gets in unlike_widths(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{event.scope.module.source.text(event.node.func)}` takes `{takes}` features, and gets `{gets}`",
+            "make it for as many as the layer before gives",
+        )
     widths = context.shared(_Widths)
     for module in context.asked.modules:
         if not module.source.mentions(b"nnx"):

@@ -119,9 +119,15 @@ def _density(context: Context, scope: Scope, node: ast.expr, depth: int = 0) -> 
         return False
     given = array_of(made)
     inner = made_by(context, given, scope) if isinstance(given, ast.Name) else given
-    if isinstance(inner, ast.Call) and last_word(inner.func) in _DENSITIES:
+    if isinstance(inner, ast.Call) and _names_density(inner.func):
         return bool(inner.args) and not _TURNED.search(ast.unparse(inner).lower().replace("log_prob", ""))
     return inner is not None and _density(context, scope, inner, depth + 1)
+
+
+def _names_density(func: ast.expr) -> bool:
+    """Say whether a function, or a method that has the name of one in its own, gives the logarithm of a density."""
+    word = last_word(func)
+    return word in _DENSITIES or (isinstance(func, ast.Attribute) and word.endswith("_log_prob"))
 
 
 _DENSITIES = frozenset({"log_prob", "logpdf", "logpmf"})

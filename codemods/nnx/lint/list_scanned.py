@@ -14,10 +14,12 @@ from codemods.nnx.lint.listed_layers import listed_layers
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.made_records import record_fields
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import shown
+from codemods.nnx.lint.places import callers_of, passed, shown
 from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Mapping, Param, Sequence, Value
 
+_DEPTH = 3  # functions that hand a list on
 _PLACES = {"jax.lax.scan": ((2, "xs"), 1), "jax.lax.map": ((1, "xs"), 0)}
 
 
@@ -129,8 +131,11 @@ def _judged(
     as_array = context.bodies.evidence(function).get(param) == "array"
     kind = _array if as_array else _dict if _by_name(context, function, param) else _record
     if kind is _record and not _by_field(context, function, param):
-        return
-    if not list_of(context, event, given, kind):
+        kind = _tuple
+        names = _names(context, function, param)
+        if not names or not _list_of_tuples(context, event, given, names):
+            return
+    elif not list_of(context, event, given, kind):
         return
     if param in function.annotations or context.bodies.guarded(event.node, event.scope):
         return
@@ -174,6 +179,57 @@ def _by_field(context: Context, function: FunctionFacts, param: str) -> bool:
     )
 
 
+def _names(context: Context, function: FunctionFacts, param: str) -> int:
+    """Return into how many names a function unpacks a parameter that it does not set: ``x, y = batch``."""
+    for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == param:
+            target = node.targets[0]
+            known = isinstance(target, ast.Tuple) and all(isinstance(one, ast.Name) for one in target.elts)
+            if known and isinstance(target, ast.Tuple) and len(function.scope.bindings.get(param, ())) == 1:
+                return len(target.elts)
+    return 0
+
+
+def _list_of_tuples(context: Context, event: CallEvent, value: Value, names: int) -> bool:
+    """Say whether a value is a list of tuples of some length, as many as a loop or a generator gives.
+
+    A display of as many tuples as they have elements may be meant: it is a tree that is unpacked in the same way.
+    """
+    given = _yielded(context, event, value)
+    if not given:
+        bound = context.flow.resolve(context.flow.here(value, event.scope))
+        ways = [*context.sources.originals(bound)] if isinstance(bound.value, Param | Attr) else [bound]
+        found, given = _appended([way.value for way in ways])
+        if isinstance(found, Comprehension) and found.key is None and not given:
+            given = [found.element]
+        elif not isinstance(found, Sequence) or not isinstance(found.node, ast.List) or found.items:
+            return False
+    return bool(given) and all(_tuple(context, event, one) and len(_parts(one)) == names for one in given)
+
+
+def _yielded(context: Context, event: CallEvent, value: Value, depth: int = 0) -> list[Value]:
+    """Return what a generator of the project yields, of which ``list`` makes a list, also where all callers do so."""
+    if isinstance(value, Param):
+        callers = callers_of(context, value.function) if depth < _DEPTH else []
+        found = [
+            _yielded(context, caller, given, depth + 1) if (given := passed(caller, value)) is not None else []
+            for caller in callers
+        ]
+        return [one for part in found for one in part] if all(found) else []
+    if not isinstance(value, Call) or last_word(value.node.func) != "list" or len(value.args) != 1:
+        return []
+    made = value.args[0]
+    if not isinstance(made, Call):
+        return []
+    callees = context.flow.calls.callables(context.flow.here(made.callee, event.scope))
+    functions = [one.function for one in callees if one.function.generator and not one.function.delegated]
+    return list(functions[0].returns) if len(functions) == len(callees) == 1 else []
+
+
+def _parts(value: Value) -> tuple[Value, ...]:
+    return value.items if isinstance(value, Sequence) else ()
+
+
 def list_of(
     context: Context, event: CallEvent, value: Value, kind: Callable[[Context, CallEvent, Value], bool]
 ) -> bool:
@@ -214,7 +270,12 @@ def _record(context: Context, event: CallEvent, value: Value) -> bool:
     return home is not None and bool(record_fields(context, context.flow.here(value, home)))
 
 
-_PLURALS = {_dict: "dicts", _record: "records"}
+def _tuple(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether a part of a list is a tuple."""
+    return isinstance(value, Sequence) and isinstance(value.node, ast.Tuple)
+
+
+_PLURALS = {_dict: "dicts", _record: "records", _tuple: "tuples"}
 
 
 def _appended(ways: list[Value]) -> tuple[Value | None, list[Value]]:

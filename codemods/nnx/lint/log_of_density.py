@@ -53,10 +53,15 @@ def _told(context: Context, node: ast.expr, scope: Scope) -> tuple[str, str] | N
                 "add up their logarithms: jnp.sum(jnp.log(p)), or jnp.sum(norm.logpdf(x))",
             )
     if word != "prod" and _density(context, made, scope, 0):
+        product = isinstance(made, ast.BinOp) and not isinstance(made.op, ast.MatMult)
         summed = word in {"sum", "mean", "dot", "matmul", "einsum"} or isinstance(made, ast.BinOp)
         return (
             "far from its center a density is 0 in float32, and its logarithm -inf with a gradient that is NaN",
-            "jax.scipy.special.logsumexp(logpdf(x) + jnp.log(weights), axis=...)" if summed else "take logpdf",
+            "take logpdf, and add or subtract the logarithms of the other factors"
+            if product
+            else "jax.scipy.special.logsumexp(logpdf(x) + jnp.log(weights), axis=...)"
+            if summed
+            else "take logpdf",
         )
     return None
 

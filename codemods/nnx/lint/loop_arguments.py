@@ -11,6 +11,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import Body, bodies, foreign_layer
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.lint.syntax import own_nodes
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call, Const, Function, Sequence
 
@@ -41,7 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 _place(body),
                 f"{shown(body.function)} takes {len(needed) or 'no'} argument{'' if len(needed) == 1 else 's'}"
                 f"{' by place' if _by_name(body) else ''}, and {word} gives it {_GIVEN[word]}",
-                _named(body) or _help(word),
+                _by_its_name(body) or _help(word),
             )
         elif word == "fori_loop" and len(free) >= 2 and swapped(body, free):
             yield finding(
@@ -78,16 +79,69 @@ def begins_with_slices(context: Context, body: Body, free: list[str]) -> str:
     names = [one.id if isinstance(one, ast.Name) else "" for one in (begun, along)]
     if isinstance(begun, ast.Constant) and begun.value is None:
         used = any(isinstance(n, ast.Name) and n.id == carry for n in ast.walk(body.function.node))
-        return text if used and not (isinstance(along, ast.Constant) and along.value is None) and _unused(part) else ""
-    if names[0] == names[1] or _KEYS.match(carry):
+        if not used or (isinstance(along, ast.Constant) and along.value is None):
+            return ""
+        read = any(isinstance(n, ast.Name) and n.id == part for n in ast.walk(body.function.node))
+        return text if _unused(part) or (not read and _holds_something(body, carry)) else ""
+    if names[0] == names[1] or _KEYS.match(carry) or _fits(context, body, carry, begun, along):
         return ""
     if names[1] == carry and names[0] != carry:
         return text
     if names[0] in _several(part) and names[1] not in _several(part):
         return text
+    if _INITIAL.search(names[1]) and _SLICED.search(names[0]) and not _INITIAL.search(names[0]):
+        return text
     made = context.flow.resolve(context.flow.here(body.init, body.event.scope))
     split = isinstance(made.value, Call) and context.flow.calls.callee_name(made) == "jax.random.split"
     return text if split and _KEYS.match(part) and not _KEYS.match(names[1] or "-") else ""
+
+
+#: What first carries are called, and what is to go along.
+_INITIAL = pattern(r"^(init|initial|first)(_(\w*[^s]|params))?$|^[a-z]\w*_(init|initial)$|^carry0$")
+_SLICED = pattern(r"^(xs|\w+_(xs|seq|sequence)|(\w+_)?(inputs|sequence|seq|keys|batches|\w{3,}s))$")
+
+
+def _holds_something(body: Body, carry: str) -> bool:
+    """Say whether a body reads parts or attributes of its carry, or reckons with it, wherever it is reached."""
+    return any(
+        (isinstance(node, ast.Attribute | ast.Subscript) and _named(node.value, carry))
+        or (isinstance(node, ast.BinOp) and (_named(node.left, carry) or _named(node.right, carry)))
+        or (isinstance(node, ast.Assign) and _named(node.value, carry) and isinstance(node.targets[0], ast.Tuple))
+        for node in own_nodes(body.function.node)
+    )
+
+
+def _named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _fits(context: Context, body: Body, carry: str, begun: ast.expr, along: ast.expr) -> bool:
+    """Say whether what a scan gets for its first carry has as many parts as the body takes its carry apart into, and
+    what is to go along has not."""
+    parts = taken_apart(context, body, carry)
+    given = [body.event.scope.module.values.get(one) for one in (begun, along)]
+    here = [context.flow.here(one, body.event.scope) for one in given if one is not None]
+    made = [context.flow.resolve(one).value for one in here]
+    sizes = [len(one.items) if isinstance(one, Sequence) else 0 for one in made]
+    return len(sizes) == 2 and parts > 0 and sizes[0] == parts != sizes[1]
+
+
+def taken_apart(context: Context, body: Body, name: str) -> int:
+    """Return into how many variables a body takes a parameter apart, once; 0 if it does not.
+
+    Args:
+        context: the analysis.
+        body: the body of a loop.
+        name: the parameter.
+    """
+    found = [
+        len(target.elts)
+        for node in context.bodies.nodes(body.function.scope)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == name
+        for target in node.targets
+        if isinstance(target, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in target.elts)
+    ]
+    return found[0] if len(found) == 1 else 0
 
 
 def _unused(name: str) -> bool:
@@ -181,7 +235,7 @@ def _by_name(body: Body) -> list[str]:
     return [one for one in behind if one not in bound and one not in function.defaults and one != function.kwarg]
 
 
-def _named(body: Body) -> str:
+def _by_its_name(body: Body) -> str:
     """Return the lambda that gives a body by name what the loop gives by place; empty if it takes another number."""
     names = _by_name(body)
     if body.free or len(names) != body.count:

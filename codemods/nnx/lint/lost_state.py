@@ -23,6 +23,7 @@ from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
 from codemods.nnx.lint.modes import trains_at
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.pure_states import may_be_pure
+from codemods.nnx.lint.returned_cache import returned_caches
 from codemods.nnx.lint.syntax import taken_apart
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.unmapped_statistics import averages
@@ -42,6 +43,14 @@ def _check(context: Context) -> Iterator[Finding]:
         *unwritten_parameters(context),
     ):
         yield finding(RULE.code, dropped.scope, dropped.node, message, help)
+    for event, node, word in returned_caches(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            node,
+            f"the copy fills its own cache, and `{word}` goes back as it came: the next token sees none before it",
+            "return nnx.state(model, nnx.Cache) of the merged model",
+        )
     for event, name in foreign(context, "merge"):
         function = event.scope.function
         if name != "flax.nnx.merge" or function is None or isinstance(function.node, ast.Lambda):
@@ -54,6 +63,10 @@ def _check(context: Context) -> Iterator[Finding]:
         names = _targets(event)
         calls = context.bodies.calls[event.scope]
         change = None if alone else next((e for e in calls if _changes(context, e, names)), None)
+        if change is not None and any(last_word(e.node.func) == "compute" for e in calls):
+            tracing = context.traced.get(function)
+            if tracing is not None and all(root.transform.startswith("jax.lax.") for root in tracing.roots):
+                continue  # a metric of each round by itself
         if change is None:
             change = _trained(context, event, calls, names, alone)
         if change is not None and not context.options.crosses("0.11") and _shared(context, event, function):
@@ -196,17 +209,19 @@ def _loaded(scope: Scope, name: str) -> bool:
 
 
 def _compiled(context: Context, function: FunctionFacts) -> FunctionFacts | None:
-    """Return the function that jax.jit compiles: this one, or one around it of which this one is the loss."""
+    """Return the function that JAX compiles: this one, or one around it of which this one is the loss."""
     inner: FunctionFacts | None = function
     while inner is not None:
         tracing = context.traced.get(inner)
-        compiling = {"jax.jit"} if inner is function else {"jax.jit", "jax.lax.scan"}
-        if tracing is not None and any(root.transform in compiling for root in tracing.roots):
+        if tracing is not None and any(root.transform in _COMPILING for root in tracing.roots):
             return inner
         inner = enclosing_function(inner.scope.parent)
         if inner is not None and not _is_loss(context, inner, function):
             return None
     return None
+
+
+_COMPILING = frozenset({"jax.jit", "jax.pmap", "jax.lax.scan", "jax.lax.fori_loop"})
 
 
 def _is_loss(context: Context, outer: FunctionFacts, function: FunctionFacts) -> bool:
@@ -374,7 +389,10 @@ def _targets(event: CallEvent) -> set[str]:
 
 
 def _merged(context: Context, event: CallEvent) -> set[str]:
-    """Return the states that are merged: since Flax 0.11.2 the objects share their Variables, and change them."""
+    """Return the states that are merged: since Flax 0.11.2 the objects share their Variables, and change them, if
+    they are no copies."""
+    if event.value.keyword("copy") == Const(True):
+        return set()
     values = event.scope.module.values
     given = ((node, values.get(node)) for node in event.node.args[1:] if isinstance(node, ast.Name))
     return {node.id for node, value in given if value is not None and not may_be_pure(context, value, event.scope)}
@@ -402,7 +420,7 @@ def _given_back(context: Context, function: FunctionFacts, names: set[str]) -> b
     """Say whether the function returns the objects, or a state of anything."""
     states: set[str] = set(names)
     for node in context.bodies.nodes(function.scope):
-        if isinstance(node, ast.Assign) and _makes_state(node.value):
+        if isinstance(node, ast.Assign) and any(_makes_state(n) for n in ast.walk(node.value)):
             states |= {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
         if isinstance(node, ast.Return) and node.value is not None:
             nodes = list(ast.walk(node.value))
@@ -425,7 +443,7 @@ def _makes_state(node: ast.AST) -> bool:
 RULE = lint_rule(
     "NNX811",
     "lost-functional-state",
-    "a jax.jit step merges objects, updates them and returns no state",
+    "a compiled step or the body of a loop of JAX merges objects, updates them and returns no state",
     why="""\
 `nnx.merge` makes objects inside of the compiled function. What happens to them has to leave it as a state:
 `return nnx.state((model, optimizer)), loss`; otherwise training goes nowhere without an error.

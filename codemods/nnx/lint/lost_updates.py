@@ -13,7 +13,8 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.dropped_state import unwritten_parameters
 from codemods.nnx.lint.gradients_unread import gradients_unread
-from codemods.nnx.lint.idle_optimizer import trains_nothing
+from codemods.nnx.lint.idle_optimizer import given_to_nobody, trains_nothing
+from codemods.nnx.lint.left_out_state import leaves_old_state
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, position, taken
 from codemods.nnx.lint.syntax import argument, names_in, outermost_loop
@@ -259,7 +260,9 @@ def _unread(context: Context) -> Iterator[Finding]:
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name):
             continue
         grads = target.elts[1]
-        if "grad" not in grads.id or grads.id.startswith("_") or _read(event, grads.id):
+        if "grad" not in grads.id or grads.id.startswith("_"):
+            continue
+        if _read(event, grads.id) and not given_to_nobody(context, event, grads.id):
             continue
         calls = context.bodies.calls.get(event.scope, ())
         updated = any(last_word(call.node.func) in {"update", "apply_updates"} for call in calls)
@@ -456,6 +459,8 @@ def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     if _nothing(context, event):
         return False
     made = context.sources.originals(context.flow.here(callee.base, event.scope))
+    if _named_new(event) and leaves_old_state(context, event):
+        return True
     if all(isinstance(one.value, Param) for one in made) and _named_new(event):
         return _given_back(event)  # a transformation that is handed in, and a state that was to be kept
     if not made or not all(has_moments(context, one) for one in made):

@@ -63,7 +63,8 @@ def changed_fields(context: Context, init: Bound, after: Value, scope: Scope) ->
     if not isinstance(after, Call) or after.starred or not isinstance(init.value, Call):
         return {}
     if isinstance(after.callee, Attr) and after.callee.name in {"replace", "_replace"}:
-        return {name: value for name, value in after.keywords if name is not None}
+        before = changed_fields(context, init, after.callee.base, scope)
+        return before | {name: value for name, value in after.keywords if name is not None}
     made = context.flow.here(after, scope)
     if _class(context, made) is not _class(context, init):
         return {}

@@ -12,7 +12,20 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, passed
-from codemods.nnx.values import Changed, Comprehension, Const, Item, Mapping, Ref, Sequence, Star, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Changed,
+    Comprehension,
+    Const,
+    Function,
+    Item,
+    Mapping,
+    Ref,
+    Sequence,
+    Star,
+    Value,
+)
 
 _MAPS = {
     "jax.tree.map": 0,
@@ -27,6 +40,7 @@ _MAKERS = frozenset(
 _DRAWS = frozenset(
     f"jax.random.{name}" for name in ("normal", "uniform", "truncated_normal", "bernoulli", "exponential", "gumbel")
 )
+_SHAPES = frozenset({"jax.numpy.shape", "numpy.shape"})
 _TREES = (Mapping, Sequence, Comprehension, Changed)
 _DEPTH = 4  # how many dicts and lists stand in each other
 _POSITIONS = {"truncated_normal": 3, "bernoulli": 2}  # of the others it is the second
@@ -40,13 +54,17 @@ def _check(context: Context) -> Iterator[Finding]:
         if len(event.value.args) < 2 or event.value.keyword("is_leaf") is not None:
             continue
         lengths, numbers = _shapes(context, event)
-        if not lengths:
+        of_leaves = not lengths and _of_leaves(context, context.flow.here(event.value.args[1], event.scope))
+        if not lengths and not of_leaves:
             continue
         if _as_shape(context, event, before) and (
-            _differ(lengths) or "shape" in ast.unparse(event.node.args[1]).lower() or _taken_for_arrays(context, event)
+            of_leaves
+            or _differ(lengths)
+            or "shape" in ast.unparse(event.node.args[1]).lower()
+            or _taken_for_arrays(context, event)
         ):
             message = "a tuple is a tree: the function gets the numbers of each shape one by one"
-        elif numbers and _as_tuple(context, event, before):
+        elif (numbers or of_leaves) and _as_tuple(context, event, before):
             message = "a tuple is a tree: the function gets numbers, and takes them for tuples"
         else:
             continue
@@ -57,6 +75,30 @@ def _check(context: Context) -> Iterator[Finding]:
             message,
             "say what a leaf is: is_leaf=lambda x: isinstance(x, tuple)",
         )
+
+
+def _of_leaves(context: Context, tree: Bound) -> bool:
+    """Say whether a tree holds the shapes of the leaves of another: ``jax.tree.map(lambda p: p.shape, params)``."""
+    found = [*context.sources.originals(tree)]
+    return bool(found) and all(_takes_shapes(context, one) for one in found)
+
+
+def _takes_shapes(context: Context, made: Bound) -> bool:
+    call = made.value
+    before = _MAPS.get(context.flow.calls.callee_name(made)) if isinstance(call, Call) else None
+    if not isinstance(call, Call) or before is None or call.starred or len(call.args) < 2:
+        return False
+    mapped = context.flow.resolve(context.flow.follow(made, call.args[0])).value
+    if isinstance(mapped, Ref):
+        return mapped.name in _SHAPES and before == 0
+    function = mapped.facts if isinstance(mapped, Function) else None
+    if function is None or function.generator or len(function.returns) != 1 or function.positional <= before:
+        return False
+    leaf, taken = function.params[list(function.params)[before]], function.returns[0]
+    if isinstance(taken, Call) and len(taken.args) == 1:
+        taken_by = context.flow.calls.callee_name(context.flow.here(taken, function.scope))
+        return taken.args[0] is leaf and taken_by in _SHAPES
+    return isinstance(taken, Attr) and taken.name == "shape" and taken.base is leaf
 
 
 def _differ(lengths: set[int]) -> bool:

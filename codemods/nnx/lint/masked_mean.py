@@ -113,6 +113,12 @@ def _padding(context: Context, node: ast.expr, scope: Scope) -> bool:
         if sum(isinstance(n.ctx, ast.Load) for n in names) != 1:
             return False
     made = written(context, node, scope)
+    if made is node and isinstance(node, ast.Name):  # of a function that gives it beside the losses
+        found = resolved(context, node, scope)
+        if found is None or found.frame is None or not isinstance(found.value, Call | Unknown):
+            return False
+        scope = found.frame.function.scope
+        made = found.value.node if isinstance(found.value.node, ast.expr) else node
     while isinstance(made, ast.Call) and last_word(made.func) in _CASTS:
         inner = made.func.value if last_word(made.func) == "astype" and isinstance(made.func, ast.Attribute) else None
         inner = inner if inner is not None else made.args[0] if made.args else None

@@ -294,7 +294,7 @@ def _collectives(context: Context) -> Iterator[Finding]:
         if not name.startswith("jax.lax.") or tracing is None:
             continue
         axis = event.value.argument(OVER_AXES[last(name)], "axis_name")
-        if not isinstance(axis, Const) or not isinstance(axis.value, str):
+        if not isinstance(axis, Const) or not isinstance(axis.value, str) or _for_several(context, event):
             continue
         if tracing.sites or function_of(event.scope.parent) in context.traced:  # which may name the axis
             if context.shared(_other_words).get(axis.value, 0) == 0 and _closed(context, tracing, 0):
@@ -341,6 +341,20 @@ def _collectives(context: Context) -> Iterator[Finding]:
             f"there is no axis `{axis.value}` here; {shown(tracing.function)} is mapped over `{given[0]}`",
             "use the axis_name of the transform",
         )
+
+
+def _for_several(context: Context, event: CallEvent) -> bool:
+    """Say whether a call stands under a setting of how many devices there are: ``if self.n_devices > 1``. Whoever says
+    that there are more names the axis as well."""
+    for block, arm in context.bodies.paths(event.scope).get(event.node, ()):
+        test = block.test if isinstance(block, ast.If | ast.IfExp) and arm == "body" else None
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+            continue
+        least = {ast.Gt: 1, ast.NotEq: 1, ast.GtE: 2}.get(type(test.ops[0]))
+        if least is not None and constant(test.comparators[0]) == least:
+            if isinstance(event.scope.module.values.get(test.left), Param | Attr):
+                return True
+    return False
 
 
 def _unbound(context: Context) -> Iterator[Finding]:

@@ -12,8 +12,10 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import FLOAT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.label_kind import one_hot
+from codemods.nnx.lint.metric_methods import uncalled_methods
 from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.lint.places import each, foreign, in_test, resolved
+from codemods.nnx.lint.syntax import entry_word
 from codemods.nnx.values import Attr, Call, Const, Mapping, Value
 
 _MADE = ("flax.nnx.MultiMetric", "flax.nnx.metrics.Accuracy", "flax.nnx.metrics.Average", "flax.nnx.metrics.Welford")
@@ -34,6 +36,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 "write 0.5; without a threshold it counts the largest logit",
             )
     yield from _results(context)
+    for method, word in uncalled_methods(context):
+        yield finding(
+            RULE.code,
+            method.scope,
+            method.node,
+            f"`{ast.unparse(method.node)}` is not called: "
+            + ("it is the method, and no result" if word == "compute" else "it does nothing"),
+            f"write {ast.unparse(method.node)}()",
+        )
     for event in context.bodies.named("update"):
         callee = event.value.callee
         if not isinstance(callee, Attr) or in_test(event.scope):
@@ -56,6 +67,10 @@ def _check(context: Context) -> Iterator[Finding]:
         missing = set.intersection(*(set(one or ()) for one in wanted)) - given
         named = {key for key, _ in event.value.keywords}
         if {"logits", "labels"} <= named and all(_accuracy(context, source) for source in sources):
+            if _exchanged(event):
+                words = "the metric gets the labels as `logits`, and the logits as `labels`"
+                yield finding(RULE.code, event.scope, event.node, words, "exchange them")
+                continue
             yield from _labels(context, event)
         if missing:
             names = " and ".join(f"`{name}`" for name in sorted(missing))
@@ -125,6 +140,12 @@ def _accuracy(context: Context, made: Bound, name: str = "flax.nnx.metrics.Accur
         return value.keyword("threshold") is None and not value.args
     parts = [context.flow.follow(made, part) for _, part in value.keywords]
     return any(context.flow.calls.callee_name(p) == name and _accuracy(context, p) for p in parts if p is not made)
+
+
+def _exchanged(event: CallEvent) -> bool:
+    """Say whether the names of what a metric gets for logits and labels are each other's."""
+    words = {keyword.arg: entry_word(keyword.value).lower() for keyword in event.node.keywords}
+    return "label" in words["logits"] and "logit" in words["labels"] and "label" not in words["labels"]
 
 
 def _labels(context: Context, event: CallEvent) -> Iterator[Finding]:

@@ -23,6 +23,9 @@ BODIES: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
 }
 WITH_PATH = frozenset({"jax.tree.map_with_path", "jax.tree_util.tree_map_with_path"})  # the path of a leaf comes first
 TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", *WITH_PATH})
+# What takes a tree, and gives one of the same structure: an array of an array.
+OF_TREES = frozenset({"jax.device_put", "jax.lax.stop_gradient", "jax.lax.optimization_barrier", "jax.lax.pmax",
+                      "jax.lax.pmin", "jax.lax.psum", "jax.lax.pvary", "jax.lax.sort"})  # fmt: skip
 
 SOFTMAX = frozenset({"jax.nn.softmax", "flax.nnx.softmax"})
 

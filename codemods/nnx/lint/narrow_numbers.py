@@ -25,6 +25,8 @@ def _check(context: Context) -> Iterator[Finding]:
     types = _Types(context)
     for scope, node in each(context, ast.BinOp):
         source = scope.module.source
+        if isinstance(node.op, ast.Mult) and source.mentions(b"16") and not in_test(scope):
+            yield from _product(types, node, scope)
         if not isinstance(node.op, ast.Add | ast.Sub) or in_test(scope):
             continue
         if isinstance(node.op, ast.Sub) and source.mentions(b"uint8") and _from_largest(context, node.left, scope):
@@ -101,6 +103,17 @@ def _operation(types: ExactTypes, node: ast.BinOp, scope: Scope) -> Iterator[Fin
             )
 
 
+def _product(types: ExactTypes, node: ast.BinOp, scope: Scope) -> Iterator[Finding]:
+    """Yield a product of an array of float16 and a number that is infinite there: ``(1 - mask) * -1e9``."""
+    left, right = types.weak(node.left, scope), types.weak(node.right, scope)
+    number, array = (left, node.right) if left is not None else (right, node.left)
+    if number is None or abs(number) < _LARGEST or abs(number) == float("inf"):
+        return
+    if types.node(array, scope) == "float16":
+        problem = f"{number:g} is infinite in float16, and a zero times infinity is nan: what a mask keeps becomes nan"
+        yield _found(scope, node, problem)
+
+
 def _from_largest(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an array is made of 255 alone, also as the default of a parameter that no call in sight gives."""
     made = scope.module.values.get(node)
@@ -146,7 +159,8 @@ RULE = lint_rule(
     "a number or difference that a narrow type cannot hold",
     why="""\
 A number of Python takes the type of the array it meets. In float16 1e-8 is zero, so that `x / (std + 1e-8)` divides by
-zero, and -1e9 is minus infinity. `images - mean` of two arrays of uint8 never goes below zero: it wraps around to 255.
+zero, and -1e9 is minus infinity, which a mask's zeros make nan. `images - mean` of two arrays of uint8 never goes below
+zero: it wraps around to 255.
 """,
     source="Stack Overflow on uint8 images and on nan in half precision; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
     check=_check,

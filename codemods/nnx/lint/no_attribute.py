@@ -12,9 +12,10 @@ from codemods.nnx.frames import Part
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.early_methods import early_methods
 from codemods.nnx.lint.foreign_methods import WORDS
+from codemods.nnx.lint.forgotten_self import by_name, forgotten_self, left_local
 from codemods.nnx.lint.owners import has_attribute, made_once, own_reads, owner_class, plain_module
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.nodes import every, last_word
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Class, Const, Value
 
 # what instances of the layers have in Flax 0.10 to 0.12 besides what all modules have; found by making them
@@ -93,11 +94,18 @@ _NAMES = {f"flax.nnx.{layer}": frozenset(words.split()) for layer, words in _LAY
 LAYER_ATTRIBUTES = frozenset(name for names in _NAMES.values() for name in names)
 # what containers, texts and numbers have: asked of everything, and hardly ever of a layer
 _COMMON = frozenset(word for kind in (str, bytes, list, dict, set, int, float) for word in dir(kind))
-_DYNAMIC = frozenset({"setattr", "__dict__", "vars", "__setattr__", "locals", "add_module", "register", "__slots__"})
 _LINEN = frozenset({"init", "apply", "bind", "param", "variable", "make_rng", "has_variable", "put_variable", "unbind"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for scope, node, name in forgotten_self(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"nothing gives the object an attribute `{name}`: this variable ends with the constructor",
+            f"write self.{name} = ...",
+        )
     if not any(module.source.mentions(b"nnx") for module in context.asked.modules):
         return
     for call, message, help in early_methods(context):
@@ -149,29 +157,13 @@ def _plain(context: Context, cls: ClassFacts) -> bool:
             last_word(d) in {"abstractmethod", "abstractproperty"} for m in one.methods.values() for d in _marks(m.node)
         ):
             return False
-        if context.shared(_Dynamic).sets(one):
+        if by_name(one):
             return False
     return any(
         isinstance(found, Class) and found.facts is cls
         for event in context.bodies.named(cls.name)
         for found in (context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value,)
     )
-
-
-class _Dynamic:
-    """Tells of classes whether they set attributes by name."""
-
-    def __init__(self, context: Context) -> None:
-        self._known: dict[ClassFacts, bool] = {}
-
-    def sets(self, cls: ClassFacts) -> bool:
-        """Say whether the text of a class names one of the functions that do, or says that it may get any attribute."""
-        if cls not in self._known:
-            mentions = cls.scope.module.source.mentions
-            self._known[cls] = any(mentions(word.encode()) for word in _DYNAMIC) and any(
-                last_word(node) in _DYNAMIC for node in every(cls.node) if isinstance(node, ast.Name | ast.Attribute)
-            )
-        return self._known[cls]
 
 
 def _marks(node: ast.AST) -> list[ast.expr]:
@@ -193,6 +185,7 @@ def _of_class(context: Context, cls: ClassFacts) -> Iterator[Finding]:
                 or word in _LINEN
                 or word in WORDS
                 or has_attribute(context, cls, word)
+                or left_local(context, cls, word) is not None
             ):
                 continue
             if context.bodies.guarded(node, method.scope) or context.bodies.of_asked_type(

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arithmetic import factors
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.lint.may_be_mapped import may_be_mapped
+from codemods.nnx.lint.places import each, in_test, resolved, written
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Unknown
 
 _NORM = pattern(rb"norm\(", needs=(b"norm(",))
 _LIKENESS = pattern(r"logit|sim|cos|score|(^|_)(sm|aff)")
@@ -31,17 +34,31 @@ def _check(context: Context) -> Iterator[Finding]:
             or not _compares(context, node, scope)
         ):
             continue
-        for side in (node.left, turned.value):
-            made = written(context, side, scope)
-            if made not in told and _by_whole_norm(context, made, scope):
+        for side in (*factors(node.left), turned.value):
+            made, home = _made(context, side, scope)
+            if made not in told and home.module in context.asked and _by_whole_norm(context, made, home):
                 told.add(made)
                 yield finding(
                     RULE.code,
-                    scope,
+                    home,
                     made,
                     "without an axis this is the norm of the whole batch: the vectors are not of length 1",
                     "take that of each: jnp.linalg.norm(x, axis=-1, keepdims=True)",
                 )
+
+
+def _made(context: Context, side: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
+    """Return the expression that made one of the compared arrays, and its body, also in a function that gives it."""
+    made = written(context, side, scope)
+    if isinstance(made, ast.BinOp):
+        return made, scope
+    found = resolved(context, side, scope)
+    if found is None or found.frame is None or not isinstance(found.value, Unknown):
+        return made, scope
+    function, node = found.frame.function, found.value.node
+    if not isinstance(node, ast.BinOp) or function.scope is scope or may_be_mapped(context, function, scope):
+        return made, scope
+    return node, function.scope
 
 
 def _by_whole_norm(context: Context, node: ast.expr, scope: Scope) -> bool:
@@ -50,7 +67,9 @@ def _by_whole_norm(context: Context, node: ast.expr, scope: Scope) -> bool:
         return False
     norm = written(context, node.right, scope)
     if isinstance(norm, ast.BinOp) and isinstance(norm.op, ast.Add):
-        norm = norm.left  # with a small number
+        norm = written(context, norm.left, scope)  # with a small number
+    elif isinstance(norm, ast.Call) and last_word(norm.func) in {"maximum", "clip"} and norm.args:
+        norm = written(context, norm.args[0], scope)
     if not isinstance(norm, ast.Call) or last_word(norm.func) != "norm" or norm.keywords or len(norm.args) != 1:
         return False
     return ast.unparse(norm.args[0]) == ast.unparse(node.left)

@@ -29,11 +29,13 @@ _JOINING = frozenset(f"jax.numpy.{word}" for word in ("concatenate", "stack", "v
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *sorted({last(n) for n in (*_SHAPED, *_JOINING)})):
         args = event.value.args
-        if event.value.starred:
+        if event.value.starred and not (name in _SHAPED and _rest(event, _SHAPED[name])):
             continue
         if name in _SHAPED:
             place = _SHAPED[name]
-            if len(args) > place and (_number(context, event, args[place]) or _same(event, place)):
+            if len(args) > place and (
+                event.value.starred or _number(context, event, args[place]) or _same(event, place)
+            ):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -72,6 +74,15 @@ def _twice_axis(event: CallEvent) -> bool:
     return any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for p in parts)
 
 
+def _rest(event: CallEvent, place: int) -> bool:
+    """Say whether a number stands for the shape, and the rest of it unpacked behind: ``normal(key, 1, *s)``."""
+    args = event.node.args
+    if len(args) != place + 1 or not isinstance(args[place], ast.Starred):
+        return False
+    first = args[place - 1]
+    return isinstance(first, ast.Constant) and type(first.value) is int
+
+
 def _same(event: CallEvent, place: int) -> bool:
     """Say whether the shape is written once more where the type belongs: ``ones(n, n)``."""
     if len(event.node.args) <= place:
@@ -88,10 +99,18 @@ def _number(context: Context, event: CallEvent, value: Value) -> bool:
     if found:
         return all(type(one) is int for one in found)
     made = context.flow.resolve(context.flow.here(value, event.scope)).value
-    return isinstance(made, Param | Attr) and isinstance(value, Param | Attr) and bool(_SIZES.search(value.name))
+    if isinstance(made, Param | Attr) and isinstance(value, Param | Attr) and _SIZES.search(value.name):
+        return True
+    place = event.value.args.index(value)
+    shape, given = event.node.args[place - 1 : place + 1] if 0 < place < len(event.node.args) else (None, None)
+    # two sizes, by their names
+    return all(isinstance(node, ast.Name) and _WIDTHS.search(node.id) is not None for node in (shape, given))
 
 
 _TYPE = pattern(r"(^|_)d?type$")
+_WIDTHS = pattern(
+    r"^[dn]_?(in|out)$|^(in|out|fan)_?(in|out|dim|size|features)?$|^(rows|cols|heads|n_\w+|\w+_(dim|size))$"
+)
 _SIZES = pattern(r"(^|_)(dims?|size|features|hidden|channels|width|height|batch|classes|length|num)(_|$)|^n_")
 
 

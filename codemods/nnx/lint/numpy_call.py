@@ -24,6 +24,7 @@ from codemods.nnx.lint.places import (
     traced_bodies,
     traced_calls,
 )
+from codemods.nnx.lint.scheduled import counts, of_count, schedules
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import elements, last_word
@@ -83,6 +84,25 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{'what ' if made else ''}`{name}` {'made ' if made else ''}needs a value, and there is only a tracer",
                 "use jax.scipy, or jax.pure_callback" if name.startswith("scipy.") else "use jax.numpy",
                 _fix(context, event, name) if not name.startswith("scipy.") else None,
+            )
+    for function, count in schedules(context):
+        if function not in context.traced:
+            yield from _in_schedule(context, function, of_count(context, function, count))
+
+
+def _in_schedule(context: Context, function: FunctionFacts, names: frozenset[str]) -> Iterator[Finding]:
+    """Yield the functions of math or NumPy that a schedule gives the count, which is traced in a compiled step."""
+    for event in context.bodies.calls.get(function.scope, ()):
+        name = context.flow.calls.name(event)
+        if not name.startswith(("math.", "numpy.")) or (name.startswith("numpy.") and last(name) in NUMPY_ALLOWED):
+            continue
+        if any(counts(one, names) for one in event.node.args) and not context.bodies.guarded(event.node, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"optax gives a schedule the count of updates, which a compiled step traces: `{name}` needs a value",
+                "use jax.numpy",
             )
 
 

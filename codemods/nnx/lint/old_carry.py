@@ -27,6 +27,7 @@ from codemods.nnx.values import Const, Item, Param, Sequence, Value
 _BEFORE = r"(new|next|updated|upd)_?"
 # what calls something outside, for which a loop may be there
 _CALLING = frozenset({"io_callback", "pure_callback", "callback", "print"})
+_LAST = pattern(r"^(last|prev|previous)_")  # and of one that came before it
 _BEHIND = r"_?(new|next|updated|upd|after|prime|tp1|t1|p1)|_"
 
 
@@ -140,18 +141,26 @@ def _judged(context: Context, function: FunctionFacts, carry: Param, loop: str) 
         if not isinstance(node, ast.Tuple) or len(node.elts) != 2 or not isinstance(value, Sequence):
             return
         output, node, value = node.elts[1], node.elts[0], value.items[0]
+    if isinstance(node, ast.Name) and isinstance(value, Sequence) and isinstance(value.node, ast.Tuple):
+        node = value.node  # a variable that was given the parts just before
     if node is None:
         return
     made = _made_of(context, function)
+    tests = (one for one in context.bodies.nodes(function.scope) if isinstance(one, ast.Assert))
+    asserted = {n for one in tests for n in ast.walk(one)}
     idle = value is carry and loop.startswith("jax.") and (output is None or is_none(output))
     if changed_in_place(context, function):
         return
     for name in _kept(context, function, carry, node, value):
         for new in made:
             read = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == new]
-            loads = [n for n in read if isinstance(n.ctx, ast.Load)]
+            loads = [n for n in read if isinstance(n.ctx, ast.Load) and n not in asserted]
             lost = idle and not loads and not new.startswith("_") and not _CALLING & made[new]
-            if new == name or not (lost or _follows(new, name)) or not _reaches(made, new, name):
+            seen = len(loads) < sum(isinstance(n.ctx, ast.Load) for n in read)  # else NNX842 tells of it
+            stepped = seen and _stepped(context, function, new, name)
+            if new == name or not (lost or stepped or _follows(new, name)):
+                continue
+            if not _reaches(made, new, name):
                 continue
             given = _given(output, new)
             if not given and loads:
@@ -215,7 +224,19 @@ def _reaches(made: dict[str, frozenset[str]], new: str, name: str) -> bool:
 def _follows(new: str, name: str) -> bool:
     """Say whether a name is that of the state after the one of another name: ``h_new`` or ``next_h`` of ``h``."""
     word = re.escape(name.strip("_"))
+    if new != name and _LAST.sub("", name) == new:
+        return True
     return new != name and bool(re.fullmatch(f"{_BEFORE}{word}|{word}({_BEHIND})", new, re.I))
+
+
+def _stepped(context: Context, function: FunctionFacts, new: str, name: str) -> bool:
+    """Say whether a variable gets what optax makes of another one: ``new = optax.apply_updates(name, updates)``."""
+    for event in context.bodies.calls.get(function.scope, ()):
+        statement, given = event.statement, event.node.args[0] if event.node.args else None
+        if isinstance(statement, ast.Assign) and statement.value is event.node and isinstance(given, ast.Name):
+            if given.id == name and any(isinstance(t, ast.Name) and t.id == new for t in statement.targets):
+                return context.flow.calls.name(event) == "optax.apply_updates"
+    return False
 
 
 def _given(output: ast.expr | None, new: str) -> bool:

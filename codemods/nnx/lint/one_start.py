@@ -35,11 +35,12 @@ def _found(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
     stacked, apart = (_entry(context, options.get(one), "params") for one in ("variable_axes", "split_rngs"))
     if not isinstance(stacked, int) or isinstance(stacked, bool) or apart not in (False, _MISSING):
         return
+    given = "all of them one key: they begin alike" if apart is False else "none of them a key: InvalidRngError"
     yield finding(
         RULE.code,
         event.scope,
         split if split is not None else event.node,
-        f"{word} stacks the weights of its layers, and gives all of them one key: they begin alike",
+        f"{word} stacks the weights of its layers, and gives {given}",
         'split the key: split_rngs={"params": True}',
     )
 
@@ -89,7 +90,8 @@ RULE = lint_rule(
     "linen.scan or linen.vmap stacks params, and does not split their key",
     why="""\
 With `variable_axes={"params": 0}` every layer has its own weights, and `split_rngs` says whether each has its own key.
-Without `"params": True` there all layers are initialized alike. What `variable_broadcast` shares has one key rightly.
+With `"params": False` all layers are initialized alike; without the entry they get no key, and `init` raises an
+InvalidRngError. What `variable_broadcast` shares has one key rightly.
 """,
     source="google/flax issue 4950; measured: the weights of all layers are equal",
     check=_check,

@@ -13,6 +13,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arithmetic import squared
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.arrays import ELEMENTWISE_LOSSES
+from codemods.nnx.lint.batch_volumes import batch_volumes
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.flow_volumes import wrong_volumes
 from codemods.nnx.lint.origins import made_by
@@ -77,6 +78,15 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{ast.unparse(volume)}` is the volume of the other direction: the density does not add up to one",
             "return the logarithm of what this function multiplies by: minus the sum, where it divides by exp",
             related=[(density, "added here")],
+        )
+    for scope, summed, home, density in batch_volumes(context):
+        yield finding(
+            RULE.code,
+            scope,
+            summed,
+            f"without an axis `{ast.unparse(summed)}` is the volume of all examples together, and each density adds it",
+            "take that of each example: jnp.sum(..., axis=-1)",
+            related=[(density, "added here")] if home.module is scope.module else [],
         )
 
 
@@ -316,12 +326,12 @@ def loss_fn(logits, log_prob, advantages):
 RULE = lint_rule(
     "NNX925",
     "part-with-wrong-sign",
-    "a divergence, an entropy, or the volume of a flow with the wrong sign beside the other part",
+    "a divergence, an entropy, or the volume of a flow with the wrong sign beside the other part, or of a whole batch",
     why="""\
 `1 + logvar - mean**2 - exp(logvar)` is minus twice the divergence of a VAE's code. Without the minus in front of it the
 loss has no lower bound: it rewards codes far from the prior. The entropy of a policy is a bonus; added to a loss it is
 fined, and the policy stops trying early. The density of a flow adds the volume of the step that leads to the base, and
-takes off that of the step which leads away from it.
+takes off that of the step which leads away from it; each example has its own.
 """,
     source="Kingma and Welling 2014, appendix B; Mnih et al. 2016; measured: the loss falls without bound",
     severity="error",

@@ -14,7 +14,7 @@ _PLACE_BY_PLACE = frozenset(
     {"where", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "square", "abs", "absolute", "cos",
      "sin", "tan", "tanh", "power", "pow", "float_power", "maximum", "minimum", "clip", "multiply", "add", "subtract",
      "divide", "true_divide", "asarray", "array", "float32", "float64", "sum", "mean", "sigmoid", "relu", "softplus",
-     "negative", "logaddexp", "sign", "dot", "vdot"}
+     "negative", "logaddexp", "sign", "dot", "vdot", "max", "min", "stack", "hstack"}
 )  # fmt: skip
 _HOMES = ("jax.numpy.", "jax.nn.", "jax.lax.")
 _DEPTH = 4
@@ -63,6 +63,8 @@ def _into(
             (isinstance(outer, ast.BinOp) and isinstance(outer.op, _ARITHMETIC))
             or (isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.USub | ast.UAdd))
             or (isinstance(outer, ast.Compare) and isinstance(parents.get(outer), ast.Call))
+            or (isinstance(outer, ast.Subscript) and place is outer.value)
+            or (isinstance(outer, ast.Tuple | ast.List) and _joined(parents.get(outer), outer))
         ):
             place = outer
         elif isinstance(outer, ast.Call) and place in outer.args:
@@ -90,7 +92,13 @@ def _into(
 
 
 def _first_alone(word: str) -> bool:
-    return word in {"sum", "mean", "asarray", "array"}
+    return word in {"sum", "mean", "asarray", "array", "max", "min", "stack", "hstack"}
+
+
+def _joined(call: ast.AST | None, parts: ast.AST) -> bool:
+    """Say whether a call makes one array of some numbers and arrays."""
+    joins = isinstance(call, ast.Call) and last_word(call.func) in {"array", "asarray", "stack", "hstack"}
+    return joins and isinstance(call, ast.Call) and call.args[:1] == [parts]
 
 
 def _handed_on(context: Context, scope: Scope, call: ast.Call, place: ast.AST, depth: int) -> bool:

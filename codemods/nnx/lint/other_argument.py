@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.grad_arguments import gradient_calls
+from codemods.nnx.lint.grad_arguments import gradient_calls, placed_gradient_calls
 from codemods.nnx.lint.names import ARRAY_METHODS, TREE_MAPS
 from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import keyword
@@ -46,7 +46,34 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
         else:
             yield from _subtracted(context, event, gradient)
+    yield from _of_place(context)
     yield from _of_outputs(context)
+
+
+def _of_place(context: Context) -> Iterator[Finding]:
+    """Yield the gradients for an argument that ``argnums`` says, which update another one."""
+    for event, made, name, place in placed_gradient_calls(context):
+        args = event.value.args
+        if place >= len(args) or len(args) < 2 or event.value.starred or in_test(event.scope):
+            continue
+        valued, aux = name.endswith("value_and_grad"), keyword(made.node, "has_aux") is not None
+        gradient: Value = Item(event.value, Const(int(valued))) if valued or aux else event.value
+        others = (*args[:place], *args[place + 1 :])
+        for other in context.bodies.calls.get(event.scope, ()):
+            if other is event or args[place] in other.value.args:
+                continue
+            used = _used(context, other, gradient, others)
+            if used is not None and args.count(used) == 1:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    made.node if made.node in event.scope.module.values else event.node,
+                    f"the gradient is taken with respect to number {place + 1} of the arguments, and used for number "
+                    f"{args.index(used) + 1}",
+                    f"give argnums={args.index(used)}",
+                    related=[(other.node, "used here")],
+                )
+                break
 
 
 def _of_outputs(context: Context) -> Iterator[Finding]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.begun import begun
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import own_stores
 from codemods.nnx.lint.other_optimizer import other_optimizers
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.stale_pair import stale_pairs
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.lint.traced import original
-from codemods.nnx.values import Attr, Call, Param
+from codemods.nnx.values import Attr, Call, Param, Value
 
 _MADE = frozenset({"flax.nnx.Optimizer"})
 
@@ -57,7 +58,15 @@ def _made_for_others(context: Context) -> Iterator[Finding]:
             model_node = argument(made.value.node, 0, "model")
             own = (begun(context, model_node, home) if model_node is not None else None) or own
             given = begun(context, node, event.scope) or given
-        if _different(context, own, given):
+        if _whole(context, made, first, flow.here(model, event.scope)):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the optimizer was made for the part `{_part(first)}` of what it updates here",
+                "give the part, and its gradients alone",
+            )
+        elif _different(context, own, given):
             source = event.scope.module.source
             yield finding(
                 RULE.code,
@@ -94,7 +103,15 @@ def _given(context: Context, event: CallEvent, optimizer: Param, model: Param) -
             if first is None or flow.calls.callee_name(made) not in _MADE:
                 continue
             own = flow.follow(made, first)
-            if _different(context, own, one):
+            if _whole(context, made, first, original(other)):
+                yield finding(
+                    RULE.code,
+                    caller.scope,
+                    caller.node,
+                    f"the optimizer that is given here was made for the part `{_part(first)}` of the model beside it",
+                    "give the part, and take the gradients of that alone",
+                )
+            elif _different(context, own, one):
                 yield finding(
                     RULE.code,
                     caller.scope,
@@ -115,6 +132,32 @@ def _different(context: Context, own: Bound, given: Bound) -> bool:
     if not _constructed(context, own) or not _constructed(context, given):
         return False
     return own.value is not given.value or _of_two_calls(own, given)
+
+
+def _whole(context: Context, made: Bound, first: Value, given: Bound) -> bool:
+    """Say whether a model is the one of which an optimizer got a part: ``nnx.Optimizer(model.encoder, ...)``."""
+    if not isinstance(first, Attr):
+        return False
+    base = context.flow.with_value(made, first.base)
+    field = _field(base.value)
+    if isinstance(base.value, Attr) and field is not None and field == _field(given.value):
+        return len(own_stores(context, base.value)) == 1
+    one, other = _only(context, base), _only(context, given)
+    return isinstance(one.value, Call) and one.value is other.value
+
+
+def _field(value: Value) -> tuple[ClassFacts, str] | None:
+    """Return the class and the name of a field of ``self``."""
+    if not isinstance(value, Attr) or not isinstance(value.base, Param):
+        return None
+    function = value.base.function
+    if value.base is not function.self_param or function.owner is None:
+        return None
+    return function.owner, value.name
+
+
+def _part(value: Value) -> str:
+    return value.name if isinstance(value, Attr) else ""
 
 
 def _of_two_calls(own: Bound, given: Bound) -> bool:

@@ -22,6 +22,7 @@ _ASKING = frozenset({"pmean", "psum", "all_gather", "psum_scatter", "ppermute", 
 _BATCH = re.compile("batch|data|dp$", re.IGNORECASE)
 _TAKING = frozenset({"grads", "gradients", "updates", "value"})
 _UPDATE = re.compile(r"^(opt|optimi[sz]er|tx)_?update(_?fn|_?func)?$")  # of a transformation, in a variable
+_OPTIMIZER = re.compile(r"(^|_)(opt|optim|optimi[sz]er|state)$")
 _STEPPING = frozenset({"update", "apply_gradients", "map", "tree_map", "tree_multimap"})
 
 
@@ -37,22 +38,31 @@ def own_gradients(context: Context) -> Iterator[tuple[Root, ast.Name]]:
         if option(root, "axis_name", 1) is None:
             continue
         used = _used(context, root.function.scope)
-        if _given_back(context, root.function.scope, used):
+        if _given_back(context, root.function.scope, used) and not _stepped(context, root.function.scope, used):
             continue
-        asked = _asked(context, root) if used else set()
+        asked = _asked(context, root) if used else {}
         shared = bool(asked) or _of_one_batch(context, root)
-        if used and shared and not _following(context, root.function.scope, used) & asked:
+        if not used or not shared:
+            continue
+        following = _following(context, root.function.scope, used)
+        if not any(following.get(name, line + 1) <= line for name, line in asked.items()):
             yield root, used[0]
 
 
 def _of_one_batch(context: Context, root: Root) -> bool:
-    """Say whether an axis is called so as if devices shared a batch, in a project where no code but that of layers, for
-    the statistics of a batch, asks other devices."""
+    """Say whether an axis is called so as if devices shared a batch, in a project where no code asks other devices but
+    that of layers, for the statistics of a batch, and of other functions that are mapped."""
     name = constant(option(root, "axis_name", 1))
     if not isinstance(name, str) or not _BATCH.search(name):
         return False
+    others = {
+        node
+        for one in context.traced.roots
+        if last(one.transform) == "pmap" and one.function is not root.function
+        for node in ast.walk(one.function.node)
+    } - set(ast.walk(root.function.node))
     return not any(
-        last_word(node) in _ASKING and node not in context.shared(_in_layers)
+        last_word(node) in _ASKING and node not in context.shared(_in_layers) and node not in others
         for module in context.project.modules
         if any(module.source.mentions(word.encode()) for word in _ASKING)
         for node in module.source.of_type(ast.Name, ast.Attribute)
@@ -132,6 +142,18 @@ def _given_back(context: Context, scope: Scope, used: list[ast.Name]) -> bool:
     return False
 
 
+def _stepped(context: Context, scope: Scope, used: list[ast.Name]) -> bool:
+    """Say whether an optimizer that changes its model in place gets the gradients in this body."""
+    return any(
+        isinstance(event.node.func, ast.Attribute)
+        and event.node.func.attr == "update"
+        and not event.used
+        and any(argument in used for argument in event.node.args)
+        and _OPTIMIZER.search(last_word(event.node.func.value)) is not None
+        for event in context.bodies.calls.get(scope, ())
+    )
+
+
 def _beside(context: Context, scope: Scope, value: Value) -> bool:
     """Say whether a value is the loss, or what a loss returns beside it, and no gradient."""
     places: list[object] = []
@@ -149,27 +171,48 @@ def _beside(context: Context, scope: Scope, value: Value) -> bool:
     return aux is not None and constant(aux) is not False and places[-1] == 1
 
 
-def _asked(context: Context, root: Root) -> set[str]:
-    """Return the variables of which a function asks the other devices; none if other functions may ask, too."""
+def _asked(context: Context, root: Root) -> dict[str, int]:
+    """Return the variables of which a function asks the other devices, itself or by other functions, with the last line
+    where it does; none if the loss may ask, too."""
     scope = root.function.scope
     asking = [n for n in ast.walk(root.function.node) if isinstance(n, ast.Call) and last_word(n.func) in _ASKING]
-    if any(context.bodies.home(call) is not scope for call in asking):
-        return set()
-    for event in context.bodies.calls.get(scope, ()):
-        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, scope)):
+    calls = context.bodies.calls.get(scope, ())
+    mapped = {
+        node: event.node
+        for event in calls
+        if last_word(event.node.func) in {"map", "tree_map"} and event.node.args
+        for node in ast.walk(event.node.args[0])
+        if isinstance(event.node.args[0], ast.Lambda)
+    }
+    found: dict[str, int] = {}
+    for call in asking:
+        whole = mapped.get(call, call)
+        if context.bodies.home(whole) is not scope:
+            return {}
+        given = whole.args if whole is call else whole.args[1:]
+        found |= {name: max(call.lineno, found.get(name, 0)) for one in given for name in names_in(one)}
+    for event in calls:
+        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
             if any(last_word(node) in _ASKING for node in ast.walk(callee.function.node)):
-                return set()
-    return {name for call in asking for one in call.args for name in names_in(one)}
+                if callee.gradient:
+                    return {}
+                if callee.function.node in mapped:
+                    continue
+                given = [*event.node.args, *(word.value for word in event.node.keywords)]
+                found |= {name: event.node.lineno for one in given for name in names_in(one)}
+    return found
 
 
-def _following(context: Context, scope: Scope, used: list[ast.Name]) -> set[str]:
-    """Return gradients with what is computed of them from their use on: before, names are of other values."""
-    found, more = {one.id for one in used}, True
+def _following(context: Context, scope: Scope, used: list[ast.Name]) -> dict[str, int]:
+    """Return gradients with what is computed of them from their use on, and from which line on: before, names are of
+    other values."""
     first = min(one.lineno for one in used)
+    found, more = {one.id: first for one in used}, True
     while more:
         before = len(found)
         for node in context.bodies.nodes(scope):
-            if isinstance(node, ast.Assign) and node.lineno >= first and names_in(node.value) & found:
-                found |= {name for target in node.targets for name in names_in(target)}
+            if isinstance(node, ast.Assign) and node.lineno >= first and names_in(node.value) & set(found):
+                for name in (name for target in node.targets for name in names_in(target)):
+                    found[name] = min(node.lineno, found.get(name, node.lineno))
         more = len(found) > before
     return found

@@ -10,6 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.known_formulas import Wrong, wrong_forms
+from codemods.nnx.lint.old_moments import old_moments
 from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import taken_apart
 from codemods.nnx.lint.templates import Term, terms
@@ -41,6 +42,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for told in wrong_forms(context, RULE.code, _WRONG):
         if not _of_first_moment(context, told):
             yield told
+    for scope, entry, name in old_moments(context):
+        words = f"the new `{name}` is computed and used, and the old one handed on: every step begins with the first"
+        yield finding(RULE.code, scope, entry, words, f"return `{name}`")
     modules = {module for module in context.asked.modules if module.source.matches(_WORD)}
     if not modules:
         return

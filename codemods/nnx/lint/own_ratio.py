@@ -43,6 +43,16 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.module not in context.asked or event.value.starred or in_test(event.scope):
             continue
         for ratio in _clipped(context, event):
+            if ratio.node not in seen and _of_logarithms(context, ratio, event):
+                seen.add(ratio.node)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    ratio.node,
+                    "these are logarithms of probabilities: neither their quotient nor their difference is the ratio "
+                    "of the probabilities",
+                    "take the exponential of the difference: jnp.exp(new - old)",
+                )
             made = _difference(context, ratio, event.scope)
             if made is None or ratio.node in seen:
                 continue
@@ -98,6 +108,17 @@ def _difference(context: Context, ratio: Value, scope: Scope) -> ast.BinOp | Non
         ratio, kind = ratio.args[0], ast.Sub
     node = ratio.node if isinstance(ratio, Unknown) else None
     return node if isinstance(node, ast.BinOp) and isinstance(node.op, kind) else None
+
+
+def _of_logarithms(context: Context, ratio: Call | Unknown, event: CallEvent) -> bool:
+    """Say whether a ratio that is clipped around 1 is a quotient or difference of log-probabilities, old and new."""
+    made = ratio.node
+    if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Div | ast.Sub) or not around_one(event.node):
+        return False
+    words = [entry_word(one) for one in (made.left, made.right)]
+    if not all(_LOGS.search(word) and not _NEGATED.search(word) for word in words):
+        return False
+    return sum(_OLD.search(word) is not None for word in words) == 1
 
 
 def _of_probabilities(made: ast.BinOp, *parts: Value) -> bool:
@@ -270,14 +291,16 @@ class _Again:
 RULE = lint_rule(
     "NNX779",
     "ratio-of-one-policy",
-    "a ratio of new to old probabilities that is always 1, since both are of the same parameters, or upside down",
+    "a ratio of new to old probabilities that is always 1, since both are of the same parameters, or upside down, "
+    "or one of their logarithms",
     why="""\
 The loss of PPO compares the policy with the one that acted. Where the loss computes the old probabilities anew, of the
 parameters that it is given, the ratio is 1 in every step: nothing is clipped, and the policy moves as far as it likes.
 They belong into the batch, stored when the actions were drawn. The same holds where each epoch over a batch computes
 them before its update: they are taken once, before the loop.
 
-With the old probabilities before the new ones the ratio is its inverse: what did well becomes less likely.
+With the old probabilities before the new ones the ratio is its inverse: what did well becomes less likely. A quotient
+of log-probabilities falls as the new probability grows, since both are negative, and their difference is about 0.
 """,
     source="Huang et al., The 37 implementation details of PPO; measured: nothing is clipped, and KL grows fourfold",
     check=_check,

@@ -124,13 +124,20 @@ def plain_module(context: Context, cls: ClassFacts | str | None) -> bool:
 
 def has_attribute(context: Context, cls: ClassFacts, name: str) -> bool:
     """Say whether a class of the project, or one derived from it, may have an attribute of a name."""
+    if has_own_attribute(context, cls, name):
+        return True
+    return any(not _own(event) for event in context.flow.fields.stores().get(name, ()))
+
+
+def has_own_attribute(context: Context, cls: ClassFacts, name: str) -> bool:
+    """Say whether a class of the project, or one derived from it, gives its objects an attribute of a name itself."""
     for one in context.flow.classes.heirs(cls) or (cls,):
         for parent in context.flow.classes.mro(one)[0]:
             if name in parent.methods or name in parent.fields or name in parent.stores or name in parent.scope.env:
                 return True
             if {"__getattr__", "__getattribute__"} & set(parent.methods):
                 return True
-    return any(not _own(event) for event in context.flow.fields.stores().get(name, ()))
+    return False
 
 
 def _own(event: AttrEvent) -> bool:

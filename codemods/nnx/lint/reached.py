@@ -58,7 +58,10 @@ class Reach:
                 self._inner.setdefault(outer, []).append(function)
 
     def functions(self) -> Iterator[tuple[FunctionFacts, set[str]]]:
-        """Yield the functions with the variables that depend on what is differentiated; one may come several times."""
+        """Yield the functions with the variables that depend on what is differentiated; one may come several times.
+
+        Of a record that depends on it in part, ``!batch.images`` tells of a field that does not.
+        """
         for function, params in _differentiated(self._context, self._without):
             yield from self._reached(function, params, 0)
 
@@ -83,7 +86,8 @@ class Reach:
                 continue
             own = set(inner.params)
             carried = {name for event in events for name in _carried(event.node, inner, names)}
-            yield from self._reached(inner, frozenset((names - own) | carried), depth + 1)
+            outer = {n for n in names - own if not n.startswith("!") or n[1:].partition(".")[0] not in own}
+            yield from self._reached(inner, frozenset(outer | carried), depth + 1)
         for event in events:
             if not mentions(event.node, names) or _stopped(context, event, function):
                 continue
@@ -114,6 +118,8 @@ class Reach:
                 reached = frozenset(
                     name for name, node in arguments if mentions(node, names) and not (cut and _renewed(function, node))
                 )
+                reached |= {f"!{name}.{word}" for name, node in arguments if name in reached
+                            for word in _constant_fields(function, node, names)}  # fmt: skip
                 if callee.receiver is not None:
                     reached |= self._of_object(event.node.func, function, called, names)
                 if reached and not any(isinstance(a, Star) for a in event.value.args):
@@ -168,6 +174,23 @@ class Reach:
             return True
         cls = self._context.flow.classes.class_of(made)
         return cls is not None and bool(self._learned(cls, depth + 1))
+
+
+def _constant_fields(function: FunctionFacts, node: ast.expr, names: set[str]) -> set[str]:
+    """Return the fields of a record that it was made with by their names, of what does not depend on some variables:
+    ``Batch(images=images, params=params)``."""
+    found: set[str] = set()
+    made: ast.AST | None = node
+    if isinstance(node, ast.Name):
+        start = f"!{node.id}."
+        found = {name.removeprefix(start) for name in names if name.startswith(start)}
+        value = function.scope.module.values.get(node)
+        made = value.node if isinstance(value, Call) else None
+    if isinstance(made, ast.Call) and not made.args and len(made.keywords) > 1:
+        words = {k.arg: k.value for k in made.keywords}
+        if None not in words:
+            found |= {word for word, given in words.items() if word is not None and not mentions(given, names)}
+    return found
 
 
 def _without(context: Context, event: CallEvent, function: FunctionFacts, given: frozenset[str]) -> bool:
@@ -390,4 +413,6 @@ def mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         if f"{node.value.id}.{node.attr}" in names:
             return True
+        if f"!{node.value.id}.{node.attr}" in names:
+            return False
     return any(mentions(child, names) for child in ast.iter_child_nodes(node))

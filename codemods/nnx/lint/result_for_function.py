@@ -15,6 +15,8 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.owners import left_to_heirs
 from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.taken_for_array import taken_for_array
 from codemods.nnx.values import Attr, Call, Const, Function, Mapping, Param, Ref, Value
 
 _FIRST = frozenset(
@@ -48,6 +50,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 else "call what it makes with the array",
             )
             continue
+        if name in _MADE | _OF_NNX and event.value.args and taken_for_array(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{last(name)}` makes a function, and this one is computed with like an array",
+                _way(event, name),
+            )
+            continue
         for node in _functions(context, event, name):
             value = event.scope.module.values.get(node)
             if isinstance(node, ast.Call | ast.Name) and isinstance(value, Call) and _result(context, event, value):
@@ -56,6 +67,14 @@ def _check(context: Context) -> Iterator[Finding]:
             if name in _BRANCHED and _number(context, event, value):
                 yield _found(event, node, name, f"give it a function: lambda *_: {ast.unparse(node)}")
                 break
+
+
+def _way(event: CallEvent, name: str) -> str:
+    """Return how to call what a transform makes."""
+    first = event.node.args[0] if event.node.args else None
+    if isinstance(first, ast.Call) and isinstance(first.func, ast.Name | ast.Attribute) and len(event.node.args) == 1:
+        return f"give it the function, and call what it makes: {last(name)}({ast.unparse(first.func)})(...)"
+    return "call what it makes"
 
 
 def _called_at_once(context: Context, event: CallEvent, name: str) -> bool:
@@ -74,12 +93,27 @@ def _called_at_once(context: Context, event: CallEvent, name: str) -> bool:
 def _array(context: Context, event: CallEvent, value: Value, name: str) -> bool:
     """Say whether a value is an array for certain, or a dict of parameters."""
     if isinstance(value, Param):
+        if last(name) not in {"vmap", "pmap"} and (context.taint.of(value, event.scope) or _varied(context, value)):
+            return True
         return context.bodies.evidence(value.function).get(value.name) == "array"
     if made_by_jax(context, value, event.scope) or (Arrays(context, {}).of(value, event.scope).axes or 0) > 0:
         return True
     if last(name) in {"vmap", "pmap"}:
         return False  # axes may be written so
     return isinstance(context.flow.resolve(context.flow.here(value, event.scope)).value, Mapping)
+
+
+def _varied(context: Context, param: Param) -> bool:
+    """Say whether a function is differentiated by a parameter, as its first one is where nothing else is said."""
+    if next(iter(param.function.params.values())) is not param:
+        return False
+    for event in context.bodies.named(*(last(one) for one in _DERIVATIVES if one.startswith("jax."))):
+        if not event.value.args or event.value.starred or argument(event.node, 1, "argnums") is not None:
+            continue
+        callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+        if any(one.function is param.function and not one.args for one in callees):
+            return context.flow.calls.name(event) in _DERIVATIVES
+    return False
 
 
 def _found(event: CallEvent, node: ast.expr, name: str, way: str) -> Finding:
@@ -127,6 +161,8 @@ def _result(context: Context, event: CallEvent, value: Call) -> bool:
     """Say whether a call gives an array, a number or a tuple, and no function."""
     if made_by_jax(context, value, event.scope) or Arrays(context, {}).of(value, event.scope) != UNKNOWN:
         return True
+    if _of_jax(context, event, value):
+        return True
     callees = context.flow.calls.callables(context.flow.here(value.callee, event.scope))
     if context.flow.calls.callee_name(context.flow.here(value, event.scope)) or len(callees) != 1:
         return False
@@ -138,6 +174,18 @@ def _result(context: Context, event: CallEvent, value: Call) -> bool:
     if not function.returns:
         return False
     return all(_computed(context, one, function) for one in function.returns)
+
+
+def _of_jax(context: Context, event: CallEvent, value: Call) -> bool:
+    """Say whether a call is one of what a transform made of a function to take its derivative."""
+    found = context.flow.resolve(context.flow.here(value.callee, event.scope))
+    return isinstance(found.value, Call) and context.flow.calls.callee_name(found) in _DERIVATIVES
+
+
+_DERIVATIVES = frozenset(
+    {"jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian", "flax.nnx.grad",
+     "flax.nnx.value_and_grad"}
+)  # fmt: skip
 
 
 def _computed(context: Context, value: Value, function: FunctionFacts) -> bool:
@@ -154,7 +202,8 @@ RULE = lint_rule(
     "a transform or branch gets a result where it takes a function",
     why="""\
 `jax.grad(loss(params, x))` runs the loss and asks for the gradient of a number: a TypeError. So do `lax.cond` and
-`lax.switch` with values for their branches. They take the function, and its arguments come later.
+`lax.switch` with values for their branches. They take the function, and its arguments come later. What
+`jax.vmap(model(x))` makes is a function, too, and no array to calculate with.
 """,
     source="Stack Overflow on grad and lax.cond; measured on JAX 0.6.2, 0.7.2 and 0.10.2: TypeError",
     severity="error",

@@ -10,14 +10,32 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded_result import is_update
+from codemods.nnx.lint.foreign_order import foreign_order
 from codemods.nnx.lint.lost_updates import old_state
 from codemods.nnx.lint.places import error_wanted, in_test, position, shown
+from codemods.nnx.lint.scan_results import swapped_scans
 from codemods.nnx.values import Sequence
 
 _Names = tuple[str, ...]
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, got, other, carry in swapped_scans(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"scan gives its carry first, which is `{carry}` here: `{got}` gets it, and `{other}` the outputs",
+            f"write {other}, {got} = ...",
+        )
+    for event, one, result, right in foreign_order(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{ast.unparse(event.node.func)}` gives its results in another order: `{one}` gets the {result}",
+            f"unpack them in their order: {right}",
+        )
     known = context.shared(_given)
     for event in context.bodies.unpacked:
         names = _targets(event)
@@ -165,8 +183,8 @@ RULE = lint_rule(
     "the results of a function unpacked under each other's names",
     why="""\
 A step that returns `params, opt_state, loss` gives them by their places: unpacked as `loss, params, opt_state` the loss
-goes on as the parameters. Where shapes and structures allow it nothing is raised, as with a mean and a variance, or the
-states of two networks.
+goes on as the parameters. `eigh` gives the eigenvalues first, and `svd` the left vectors. Where shapes and structures
+allow it nothing is raised, as with a mean and a variance, or the states of two networks.
 """,
     source="JAX and Optax discussions on train steps; measured: errors about tree structures, or other numbers",
     check=_check,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect
 from collections.abc import Iterator
 
@@ -14,8 +15,9 @@ from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.only_shapes import only_shapes
 from codemods.nnx.lint.owners import plain_module
-from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown, target_of
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Attr, Class, Const, Param, Ref, Value
 
 _HELP = "make one nnx.Rngs and pass it to all layers: each takes its own keys from it"
@@ -53,6 +55,7 @@ def _check(context: Context) -> Iterator[Finding]:
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
         known.append((event, layer))
     yield from _named_in_loop(context)
+    yield from _critics(context, layers)
     for event, name in foreign(context, "Rngs"):
         function = event.scope.function
         if name != "flax.nnx.Rngs" or function is None or in_test(event.scope) or not _anew(context, event, function):
@@ -90,6 +93,34 @@ def _named_in_loop(context: Context) -> Iterator[Finding]:
         if collected and kind is Kind.MODULE and not only_shapes(context, event.scope.function):
             message = "the same seed in every round: the layers start with identical weights and masks"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
+
+
+def _critics(context: Context, layers: dict[ast.Call, CallEvent]) -> Iterator[Finding]:
+    """Yield the streams of a second critic that are those of the first: the smaller of two equal numbers is no help."""
+    seen: dict[tuple[Scope, str], list[tuple[CallEvent, CallEvent, str]]] = {}
+    for event, name in foreign(context, "Rngs"):
+        layer = layers.get(event.node)
+        if name != "flax.nnx.Rngs" or layer is None or not event.value.given or in_test(event.scope):
+            continue
+        target = target_of(layer)
+        word = last_word(target) if target is not None else ""
+        if not _CRITIC.fullmatch(word) or event.value.starred or layer.loops or _layer(context, layer):
+            continue
+        known = seen.setdefault((event.scope, ast.dump(layer.node)), [])
+        for first, other, critic in known:
+            same = all(one is two for one, two in zip(first.value.given, event.value.given, strict=True)) or (
+                _equal(first, event) and _steady(event)
+            )
+            if critic == word or not same or not _both(context, first, event) or _copied(context, other, layer):
+                continue
+            if context.kinds.of(context.flow.here(layer.value, layer.scope)) == {Kind.MODULE}:
+                message = f"the same seed as that of `{critic}`: the two critics are equal, and stay so"
+                yield finding(RULE.code, event.scope, event.node, message, _HELP)
+                break
+        known.append((event, layer, word))
+
+
+_CRITIC = pattern(r"_?(q|qf|q_?net|q_?network|critic|q_?critic|q_?func(tion)?|critic_?net(work)?)_?[12ab]", re.I)
 
 
 def _anew(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
@@ -200,8 +231,8 @@ RULE = lint_rule(
     "layers that are made with nnx.Rngs of the same seed",
     why="""\
 Two `nnx.Rngs(0)` give the same keys: layers of equal shape start with identical weights, and dropouts use identical
-masks. One Rngs object that is passed on gives every layer its own keys. Whole models that are made alike, and tests,
-are not reported.
+masks. One Rngs object that is passed on gives every layer its own keys. Whole models that are made alike are not
+reported, but for two critics, of which the smaller value is taken; nor are tests.
 """,
     source="JAX tutorial, section on random keys; measured: identical weights and masks",
     check=_check,

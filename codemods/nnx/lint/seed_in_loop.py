@@ -12,7 +12,7 @@ from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.names import KEY_MAKERS
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import innermost_loop, times_stored
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
 
@@ -39,7 +39,8 @@ def seeds_in_loops(context: Context) -> Iterator[tuple[CallEvent, str]]:
         if context.flow.calls.callee_name(made) not in KEY_MAKERS or not fixed_seed(context, made.value, event):
             continue
         inside = any(node is made.value.node for node in ast.walk(loop))
-        if inside and (_goes_on(event, loop) or (_own_key(event) and not _for_shapes(event))):
+        own = _own_key(event) or _left_aside(context, event, loop)
+        if inside and (_goes_on(event, loop) or (own and not _for_shapes(event))):
             yield event, ast.unparse(event.node.args[0])
 
 
@@ -78,6 +79,26 @@ def _own_key(event: CallEvent) -> bool:
         return False
     taken = [name for name in function.params if _KEYS.match(name)]
     return bool(taken) and bool(function.returns)
+
+
+def _left_aside(context: Context, event: CallEvent, loop: ast.AST) -> bool:
+    """Say whether each round makes a key of its own, and nothing reads that."""
+    if not isinstance(loop, ast.For | ast.While):
+        return False
+    for statement in loop.body:
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+            continue
+        if last_word(statement.value.func) not in {"fold_in", "split"} or len(statement.targets) != 1:
+            continue
+        made = {one.id for one in elements(statement.targets[0]) if isinstance(one, ast.Name)}
+        given = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+        for name in made - given:
+            reads = context.bodies.names(event.scope).get(name, ())
+            if _KEYS.match(name.rstrip("_0123456789i")) and not any(isinstance(n.ctx, ast.Load) for n in reads):
+                value = event.scope.module.values.get(statement.value)
+                here = context.flow.here(value, event.scope) if value is not None else None
+                return here is not None and context.flow.calls.callee_name(here).startswith("jax.random.")
+    return False
 
 
 def _for_shapes(event: CallEvent) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.sizes import Called, Size, Sizes, followed, sizes_of
-from codemods.nnx.values import Call, Sequence, Value
+from codemods.nnx.values import Call, Const, Sequence, Unknown, Value
 
 # functions that solve equations, with the names of their arguments; whether a vector for each matrix is taken for one
 _SOLVING = {
@@ -21,6 +23,8 @@ _SOLVING = {
     "jax.scipy.linalg.cho_solve": ("c_and_lower", "b", True),
     "jax.scipy.linalg.lu_solve": ("lu_and_piv", "b", True),
 }
+_EINSUM = frozenset({"jax.numpy.einsum", "numpy.einsum"})
+_DEPTH = 4
 _FACTORS = frozenset({"jax.scipy.linalg.cho_factor", "jax.scipy.linalg.lu_factor"})
 
 
@@ -29,6 +33,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if name not in _SOLVING or event.value.starred or in_test(event.scope):
             continue
         first, second, vectors = _SOLVING[name]
+        if not vectors and event.value.argument(4, "assume_a") is None and _by_letters(context, event, first, second):
+            yield _found(event, second, few=True)
+            continue
         matrix = _matrix(context, event, event.value.argument(0, first), name)
         side = _sizes(context, event, event.value.argument(1, second))
         if matrix is None or side is None or len(matrix) < 2 or len(side) < 2:
@@ -36,16 +43,47 @@ def _check(context: Context) -> Iterator[Finding]:
         if (vectors or event.value.argument(4, "assume_a") is not None) and len(side) == len(matrix) - 1:
             continue
         if _differ(matrix, side):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"the right side is a matrix for each system here, with as many rows as `a` has, and `{second}` holds "
-                "vectors",
-                "give the vectors an axis of their own: solve(a, b[..., None])[..., 0]"
-                if len(side) < len(matrix) or len(side) > 2
-                else "transpose it: solve(a, b.T).T",
-            )
+            yield _found(event, second, few=len(side) < len(matrix) or len(side) > 2)
+
+
+def _found(event: CallEvent, second: str, *, few: bool) -> Finding:
+    return finding(
+        RULE.code,
+        event.scope,
+        event.node,
+        f"the right side is a matrix for each system here, with as many rows as `a` has, and `{second}` holds vectors",
+        "give the vectors an axis of their own: solve(a, b[..., None])[..., 0]"
+        if few
+        else "transpose it: solve(a, b.T).T",
+    )
+
+
+def _by_letters(context: Context, event: CallEvent, first: str, second: str) -> bool:
+    """Say whether both sides come from ``einsum``, and the right one has a vector for each matrix of the left one."""
+    values = event.value.argument(0, first), event.value.argument(1, second)
+    matrix, side = (
+        _letters(context, context.flow.here(one, event.scope), 0) if one is not None and followed(context, one) else ""
+        for one in values
+    )
+    return len(matrix) == 3 and len(side) == 2 and side[0] == matrix[0] and side[1] in matrix[1:]
+
+
+def _letters(context: Context, bound: Bound, depth: int) -> str:
+    """Return the letters of the axes that ``einsum`` gives an array, to which matrices may be added."""
+    found = context.flow.resolve(bound)
+    value = found.value
+    if isinstance(value, Call) and value.args and context.flow.calls.callee_name(found) in _EINSUM:
+        words = value.args[0]
+        text = words.value.replace(" ", "") if isinstance(words, Const) and isinstance(words.value, str) else ""
+        return text.partition("->")[2] if "." not in text else ""
+    node = value.node if isinstance(value, Unknown) else None
+    home = context.bodies.home_of(found, node) if isinstance(node, ast.expr) and depth < _DEPTH else None
+    if home is None or node is None or not isinstance(getattr(node, "op", None), ast.Add | ast.Sub | ast.USub):
+        return ""
+    sides = [home.module.values.get(one) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
+    every = {_letters(context, context.flow.with_value(found, one), depth + 1) for one in sides if one is not None}
+    longest = max(every, key=len, default="")
+    return longest if len(longest) > 2 or "" not in every else ""
 
 
 def _sizes(context: Context, event: CallEvent, value: Value | None) -> Sizes | None:

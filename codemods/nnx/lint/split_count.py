@@ -13,11 +13,21 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.whole_results import whole_results
 from codemods.nnx.values import Call, Const, Item, Star, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _gradients(context)
+    for scope, node, way in whole_results(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"`{ast.unparse(node)}` is a tuple of results, and no array to calculate with",
+            f"take it apart: {way}",
+        )
+    yield from _drawn(context)
     for event, name in foreign(context, "split", "array_split"):
         statement = event.statement
         if not isinstance(statement, ast.Assign) or statement.value is not event.node or event.value.starred:
@@ -50,6 +60,36 @@ def _check(context: Context) -> Iterator[Finding]:
                     "for several",
                     f"take the others together: keys = jax.random.split(...); {text} = keys[0], keys[1:]",
                 )
+
+
+def _drawn(context: Context) -> Iterator[Finding]:
+    """Yield the draws of another number of numbers than there are names for them: of one, if no shape is given."""
+    for event, name in foreign(context, *_SHAPED):
+        statement = event.statement
+        if not isinstance(statement, ast.Assign) or statement.value is not event.node or event.value.starred:
+            continue
+        if not name.startswith("jax.random.") or any(keyword.arg is None for keyword in event.node.keywords):
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Tuple | ast.List) or any(isinstance(e, ast.Starred) for e in target.elts):
+            continue
+        node = argument(event.node, 1, "shape")
+        shape = () if node is None else constant(node)
+        if not isinstance(shape, tuple) or context.bodies.guarded(event.node, event.scope):
+            continue
+        parts = shape[0] if shape else None
+        if parts is None or (isinstance(parts, int) and parts != len(target.elts)):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{last(name)}` gives {'a single number' if parts is None else f'{parts} rows'} here, and "
+                f"{len(target.elts)} names take it apart",
+                f"give it a shape: jax.random.{last(name)}(key, ({len(target.elts)},))",
+            )
+
+
+_SHAPED = ("normal", "uniform", "exponential", "gumbel", "laplace", "logistic", "cauchy")
 
 
 def _one_and_many(context: Context, event: CallEvent, statement: ast.Assign) -> str:
@@ -132,11 +172,13 @@ def _number(context: Context, event: CallEvent, value: Value) -> int | None:
 RULE = lint_rule(
     "NNX751",
     "split-count",
-    "another number of names than a split gives parts",
+    "another number of names than a split gives parts, or a tuple of results taken for one array",
     why="""\
 `jax.random.split(key, 3)` gives three keys, without a number two; `nnx.split(model, A, B)` gives the graph and a state
 for each filter. `value_and_grad` gives a pair: with several `argnums` the gradients are a tuple of their own. Another
-number of names on the left raises a ValueError.
+number of names on the left raises a ValueError. `lstsq`, `eigh` and `cg` give tuples, too, and so does what `jax.vjp`
+gives second, also of one argument: to calculate with the whole raises a TypeError. A draw without a shape is a
+single number, which cannot be taken apart.
 """,
     source="jax and flax discussions; measured on Flax 0.10.7, 0.11.2 and 0.12.8: ValueError",
     severity="error",

@@ -13,7 +13,7 @@ from codemods.nnx.lint.arithmetic import complement, squared
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import made_by
-from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import constant, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -50,8 +50,18 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"take it of the squashed value: jnp.log(1 - jnp.tanh({ast.unparse(base)}) ** 2)",
                 )
             continue
-        if _density(context, node, scope, squashed) == 1:
+        sign = _density(context, node, scope, squashed)
+        if sign == 1:
             yield _multiplied(scope, node)
+        elif sign == -1 and _bare(node) and _unbounded(context, squashed[0], scope):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"float32 takes tanh(`{squashed[0]}`) for 1 beyond 9, and the logarithm of the rest is -inf: one such "
+                "draw makes the loss inf and the weights nan",
+                f"2 * (jnp.log(2.0) - {squashed[0]} - jax.nn.softplus(-2 * {squashed[0]})) is the same without that",
+            )
 
 
 def _multiplied(scope: Scope, node: ast.expr) -> Finding:
@@ -103,6 +113,30 @@ def _squared_rest(node: ast.Call) -> ast.expr | None:
     if isinstance(found, ast.Call) and last_word(found.func) in {"clip", "maximum"} and found.args:
         found = found.args[0]
     return squared(complement(found))
+
+
+def _bare(node: ast.Call) -> bool:
+    """Say whether nothing keeps ``log(1 - x**2)`` from zero."""
+    inner = node.args[0]
+    return last_word(node.func) == "log1p" or squared(complement(inner)) is not None
+
+
+def _unbounded(context: Context, name: str, scope: Scope) -> bool:
+    """Say whether a variable is the sum of a mean and noise that are drawn in a body, which nothing bounds."""
+    drawn = [
+        one.value
+        for one in context.bodies.nodes(scope)
+        if isinstance(one, ast.Assign) and len(one.targets) == 1
+        and isinstance(one.targets[0], ast.Name) and one.targets[0].id == name
+    ]  # fmt: skip
+    if len(drawn) != 1 or not isinstance(drawn[0], ast.BinOp) or not isinstance(drawn[0].op, ast.Add):
+        return False
+    terms = [written(context, one, scope) for one in operands(drawn[0], ast.Add)]
+    bounded = any(last_word(n.func) in _BOUNDING for one in terms for n in ast.walk(one) if isinstance(n, ast.Call))
+    return not bounded and _drawn(context, name, scope)
+
+
+_BOUNDING = frozenset({"clip", "tanh", "sigmoid", "truncated_normal"})
 
 
 def _squashed(context: Context, node: ast.expr, scope: Scope) -> tuple[str, str] | None:
@@ -240,11 +274,12 @@ print(sample_action(jnp.zeros(2), jnp.zeros(2), jax.random.key(0)))
 RULE = lint_rule(
     "NNX983",
     "squashed-density",
-    "the log-density of a value that tanh squashes, with the wrong sign of its volume or the volume of the raw value",
+    "the log-density of a value that tanh squashes, with a volume of the raw value, of the wrong sign, or rounded to 0",
     why="""\
 For `action = tanh(raw)` the density is that of `raw` divided by `1 - action**2`, so that its logarithm is subtracted.
 With a plus the entropy that soft actor-critic looks at is that of another distribution, and the policy saturates. With
-`raw` in the place of `action` the logarithm is nan as soon as `raw` is beyond 1.
+`raw` in the place of `action` the logarithm is nan as soon as `raw` is beyond 1. In float32 tanh is 1 for all that is
+beyond 9, and `1 - action**2` zero.
 """,
     source="Haarnoja et al. 2018, appendix C; measured: the mean of one over the density is not the interval's width",
     severity="error",

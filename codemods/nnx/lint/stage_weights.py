@@ -17,6 +17,7 @@ from codemods.nnx.lint.syntax import constant, operands
 from codemods.nnx.patterns import pattern
 
 _TWICE = pattern(rb"2(\.0?)? ?\* ?[\w\[\]]+ ?\+ ?2(\.0?)? ?\*|\* ?2(\.0?)? ?\+ ?[\w\[\]]+ ?\* ?2")
+_SIXTH = pattern(rb"/ ?6\b")
 _STEP = pattern(r"^(self\.)?(h|dt|step|step_size|delta_t)$")
 _HALVES = tuple(
     wrong
@@ -43,6 +44,7 @@ _STAGES = pattern(r"\w*k_?\d\w*|k\[\d\]|k\w*")
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from wrong_forms(context, RULE.code, _HALVES)
+    yield from _sixths(context)
     modules = {module for module in context.asked.modules if module.source.matches(_TWICE)}
     for scope, node in each(context, ast.BinOp) if modules else ():
         if not isinstance(node.op, ast.Mult) or scope.module not in modules or in_test(scope):
@@ -66,21 +68,67 @@ def _check(context: Context) -> Iterator[Finding]:
         )
 
 
+def _sixths(context: Context) -> Iterator[Finding]:
+    """Yield sums of four slopes that are divided by 6, and whose weights have another sum."""
+    modules = {module for module in context.asked.modules if module.source.matches(_SIXTH)}
+    for scope, node in each(context, ast.BinOp) if modules else ():
+        if not isinstance(node.op, ast.Add) or scope.module not in modules or in_test(scope):
+            continue
+        weights = _weights(node)
+        if len(weights) != 4 or not all(isinstance(one, int | float) for one in weights):
+            continue
+        total = sum(one for one in weights if isinstance(one, int | float))
+        if _divisors(around(context, scope), node) == [6] and total != 6:
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"these weights of the four slopes add up to {total:g}, and the sum is divided by 6",
+                "weigh the two in the middle twice: (k1 + 2 * k2 + 2 * k3 + k4) / 6",
+            )
+
+
+def _divisors(above: dict[ast.AST, ast.AST], node: ast.BinOp) -> list[object]:
+    """Return the numbers that a sum is divided by in the product that it is a factor of; None for other numbers."""
+    found: list[object] = []
+    inner: ast.AST = node
+    outer = above.get(node)
+    while isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Mult | ast.Div):
+        other = outer.left if outer.right is inner else outer.right
+        if isinstance(outer.op, ast.Div):
+            found.append(constant(other) if outer.left is inner else None)
+        else:
+            for one in operands(other, ast.Mult):
+                if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Div):
+                    found.append(constant(one.right))
+                elif constant(one) is not None:
+                    found.append(None)
+        inner = outer
+        outer = above.get(outer)
+    return found
+
+
 def _weighted(node: ast.expr) -> bool:
     """Say whether an expression is ``k1 + 2 * k2 + 2 * k3 + k4`` of four slopes."""
+    return _weights(node) == [1, 2, 2, 1]
+
+
+def _weights(node: ast.expr) -> list[object]:
+    """Return the weights of four slopes in a sum of them; none of anything else."""
     terms = operands(node, ast.Add)
     if len(terms) != 4:
-        return False
-    weights, names = [], []
+        return []
+    weights: list[object] = []
+    names: list[str] = []
     for term in terms:
         parts = operands(term, ast.Mult)
         numbers = [constant(one) for one in parts if isinstance(one, ast.Constant)]
         rest = [one for one in parts if not isinstance(one, ast.Constant)]
         if len(rest) != 1 or len(numbers) > 1 or not _STAGES.fullmatch(ast.unparse(rest[0])):
-            return False
+            return []
         weights.append(numbers[0] if numbers else 1)
         names.append(ast.unparse(rest[0]))
-    return weights == [1, 2, 2, 1] and len(set(names)) == 4
+    return weights if len(set(names)) == 4 else []
 
 
 def _speaks_of_six(context: Context, node: ast.expr, scope: Scope) -> bool:
@@ -108,10 +156,10 @@ print(rk4(lambda t, y: -y, jnp.ones(2), 0.0, 0.1))
 RULE = lint_rule(
     "NNX704",
     "stage-weights",
-    "slopes weighted by 1, 2, 2, 1 that are not divided by 6",
+    "slopes weighted by 1, 2, 2, 1 that are not divided by 6, or four divided by 6 with other weights",
     why="""\
 The classical method of Runge and Kutta goes one step along the mean of four slopes, whose weights 1, 2, 2, 1 add up to
-six. Without the division the step is six times too long.
+six. Without the division the step is six times too long; with other weights it has another length, too.
 """,
     source="Kutta, 1901; measured: an error of the first order in the step",
     severity="error",

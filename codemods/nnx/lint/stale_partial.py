@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.places import foreign, in_test, target_of
+from codemods.nnx.lint.stale_fields import stale_fields
 from codemods.nnx.lint.syntax import Path, keyword, root_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
@@ -26,6 +27,7 @@ _ELSEWHERE = (b"deterministic", b"use_running_average", b"set_attributes", b".vi
 def _check(context: Context) -> Iterator[Finding]:
     if any(module.source.mentions(b".eval()") for module in context.asked.modules):
         yield from _of_splits(context)
+        yield from _of_fields(context)
     for event, name in foreign(context, "cached_partial"):
         target = _target(event)
         if name != "flax.nnx.cached_partial" or target is None or in_test(event.scope) or event.value.starred:
@@ -53,6 +55,23 @@ def _check(context: Context) -> Iterator[Finding]:
                     related=[(node, "changed here")],
                 )
                 break
+
+
+def _of_fields(context: Context) -> Iterator[Finding]:
+    """Yield the partial applications that an object keeps of a model which its methods set to evaluate."""
+    for event, kept, model, change in stale_fields(context):
+        if any(word in module.source.data for module in context.project.modules for word in _ELSEWHERE):
+            return
+        if not _sets_itself(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{ast.unparse(kept)}` keeps the structure that `{ast.unparse(model)}` has here: "
+                f"`{ast.unparse(change)}` in line {change.lineno} does not reach it",
+                "make it for evaluation behind that, or call the function itself with the model",
+                related=[(change, "changed here")],
+            )
 
 
 def _of_splits(context: Context) -> Iterator[Finding]:
@@ -154,10 +173,11 @@ def _other_mode(
     ]
     first = _mode(context, event, modes, event.node)
     if first is None:
-        if context.bodies.home(next(iter(made)).value.node) is not event.scope:  # type: ignore[attr-defined]
-            return None  # it may come here in any mode
         if any(node.lineno < event.node.lineno for node, _ in modes) or _handed_before(context, event, model):
             return None
+        home = context.bodies.home(next(iter(made)).value.node)  # type: ignore[attr-defined]
+        if home is not event.scope and not _trains_too(context, event, model, modes):
+            return None  # it may come here in any mode
     held = first[1] if first is not None else "train"
     for use in uses:
         last = _mode(context, event, modes, use.node)
@@ -165,6 +185,24 @@ def _other_mode(
             if not any(_between(last[0], node, use.node) for node, _ in modes):
                 return last[0], f"`{ast.unparse(last[0])}`"
     return None
+
+
+def _trains_too(context: Context, event: CallEvent, model: ast.Name, modes: list[tuple[ast.Call, str]]) -> bool:
+    """Say whether what is bound to a model before its modes are set runs in training too, so that one use is wrong."""
+    calls = context.bodies.calls.get(event.scope, ())
+    for other in calls:
+        target = _target(other)
+        if last_word(other.node.func) != "cached_partial" or target is None or other.loops != event.loops:
+            continue
+        bound = any(isinstance(one, ast.Name) and one.id == model.id for one in other.node.args[1:])
+        if not bound or any(node.lineno < other.node.lineno for node, _ in modes):
+            continue
+        for use in calls:
+            if isinstance(use.node.func, ast.Name) and use.node.func.id == target:
+                last = _mode(context, event, modes, use.node)
+                if last is not None and last[1] == "train":
+                    return True
+    return False
 
 
 def _mode(

@@ -15,7 +15,7 @@ from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.going_on import CARRIES, again_by_method, comes_from, goes_on
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, kinds_of, passed, position, unchanged
-from codemods.nnx.lint.state_of_epochs import another_each, made_in_epochs
+from codemods.nnx.lint.state_of_epochs import another_each, carried, made_in_epochs
 from codemods.nnx.lint.syntax import argument, names_in
 from codemods.nnx.nodes import elements, last_word
 from codemods.nnx.values import Attr, Call, Item, Loop, Param, Value
@@ -70,7 +70,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         made = next((e for e in context.bodies.calls.get(event.scope, ()) if e.value is state), None)
         if made is not None and again is not None:
-            if _in_epoch(made, event, again):
+            if _in_epoch(context, made, event, again):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -79,7 +79,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     "make it once before the loop over the epochs",
                 )
         elif made is not None and (
-            _in_round(made, event) or _in_step(context, event, state) or _in_body(context, event, state)
+            _in_round(context, made, event) or _in_step(context, event, state) or _in_body(context, event, state)
         ):
             yield finding(
                 RULE.code,
@@ -149,8 +149,10 @@ def _handed_to_steps(context: Context) -> Iterator[tuple[CallEvent, CallEvent]]:
         if not event.loops or in_test(event.scope) or not isinstance(statement, ast.Assign):
             continue
         state, params = statement.targets[0], event.node.args[0]
-        given = event.value.args[0]
-        if not isinstance(state, ast.Name) or not isinstance(params, ast.Name) or not isinstance(given, Loop):
+        given = carried(context, event.value.args[0], event)
+        if isinstance(params, ast.Call) and given is not event.value.args[0] and params.args:
+            params = params.args[0]  # the arrays of a model
+        if not isinstance(state, ast.Name) or not isinstance(params, ast.Name) or given is None:
             continue
         if given.node is not event.loops[-1] or given.again is None or over_epochs(event.loops[-1]):
             continue
@@ -221,24 +223,24 @@ def _given_back(context: Context, event: CallEvent, state: str) -> bool:
     return any(isinstance(block, ast.If) for block, _ in context.bodies.paths(event.scope).get(event.node, ()))
 
 
-def _in_round(made: CallEvent, update: CallEvent) -> bool:
+def _in_round(context: Context, made: CallEvent, update: CallEvent) -> bool:
     """Say whether both stand in the same round of a loop that goes on with the parameters of the round before."""
     loops = [loop for loop in made.loops if isinstance(loop, ast.For | ast.While)]
     if not loops or made.loops != update.loops:
         return False
-    params = made.value.args[0]
-    return isinstance(params, Loop) and params.node is loops[-1] and params.again is not None
+    params = carried(context, made.value.args[0], made)
+    return params is not None and params.node is loops[-1] and params.again is not None
 
 
-def _in_epoch(made: CallEvent, update: CallEvent, steps: ast.AST) -> bool:
+def _in_epoch(context: Context, made: CallEvent, update: CallEvent, steps: ast.AST) -> bool:
     """Say whether a state is made in every epoch for the parameters of the one before, and kept in a loop of steps."""
     loops = made.loops
     if not loops or not over_epochs(loops[-1]) or update.loops[: len(loops) + 1] != (*loops, steps):
         return False
-    params, callee = made.value.args[0], made.value.callee
+    params, callee = carried(context, made.value.args[0], made), made.value.callee
     if isinstance(callee, Attr) and another_each(callee.base, loops[-1]):
         return False
-    return isinstance(params, Loop) and params.node is loops[-1] and isinstance(params.again, Value)
+    return params is not None and params.node is loops[-1] and isinstance(params.again, Value)
 
 
 def _in_step(context: Context, update: CallEvent, state: Call) -> bool:

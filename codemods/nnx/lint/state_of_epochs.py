@@ -28,12 +28,13 @@ def made_in_epochs(context: Context) -> Iterator[tuple[CallEvent, Value]]:
         callee, statement, loop = event.value.callee, event.statement, event.loops[-1] if event.loops else None
         if event.scope.module not in context.asked or not isinstance(callee, Attr) or not over_epochs(loop):
             continue
-        params = event.value.args[0] if len(event.value.args) == 1 and not event.value.keywords else None
-        if not isinstance(params, Loop) or params.node is not loop or not isinstance(params.again, Value):
+        given = event.value.args[0] if len(event.value.args) == 1 and not event.value.keywords else None
+        assert loop is not None
+        params = carried(context, given, event) or _begun_with(context, given, event, loop)
+        if params is None or params.node is not loop or not isinstance(params.again, Value):
             continue
         if not isinstance(statement, ast.Assign) or statement.value is not event.node or in_test(event.scope):
             continue
-        assert loop is not None
         if context.bodies.sometimes(event.node, event.scope, loop) or _meant(event, loop):
             continue
         if another_each(callee.base, loop):
@@ -42,6 +43,45 @@ def made_in_epochs(context: Context) -> Iterator[tuple[CallEvent, Value]]:
             continue
         if any(_steps(one, event, params) for one in context.bodies.calls.get(event.scope, ())):
             yield event, callee.base
+
+
+def carried(context: Context, given: Value | None, event: CallEvent) -> Loop | None:
+    """Return what a loop carries on, of which a state is made: the parameters, or a model whose arrays are taken.
+
+    Args:
+        context: the analysis.
+        given: what the state is made of.
+        event: the call that makes it.
+    """
+    if isinstance(given, Call) and given.args and not given.starred:
+        name = context.flow.calls.callee_name(context.flow.here(given, event.scope))
+        given = given.args[0] if name in _TAKING else None
+    return given if isinstance(given, Loop) else None
+
+
+def _begun_with(context: Context, given: Value | None, event: CallEvent, loop: ast.AST) -> Loop | None:
+    """Return what a loop carries on and began with the very value that a state is made of in every round, or a copy."""
+    if given is None or isinstance(given, Loop):
+        return None
+    steps = [call for call in context.bodies.calls.get(event.scope, ()) if call is not event and loop in call.loops]
+    for call in steps:
+        for one in call.value.given:
+            while isinstance(one, Loop) and one.node is not loop:
+                one = one.before
+            if isinstance(one, Loop) and given in {one.before, _copied(context, one.before, call)}:
+                return one
+    return None
+
+
+def _copied(context: Context, value: Value, call: CallEvent) -> Value | None:
+    """Return what an array is a copy of."""
+    if not isinstance(value, Call) or len(value.args) != 1:
+        return None
+    name = context.flow.calls.callee_name(context.flow.here(value, call.scope))
+    return value.args[0] if name in {"jax.numpy.copy", "jax.numpy.array", "jax.numpy.asarray"} else None
+
+
+_TAKING = frozenset({"equinox.filter", "flax.nnx.state"})
 
 
 def another_each(transformation: Value, loop: ast.AST) -> bool:

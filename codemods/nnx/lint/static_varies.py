@@ -15,7 +15,7 @@ from codemods.nnx.lint.rounds import few
 from codemods.nnx.lint.schedules import changing
 from codemods.nnx.lint.static_anew import made_anew
 from codemods.nnx.lint.statics import static_parameters
-from codemods.nnx.lint.syntax import constant, inside, keyword
+from codemods.nnx.lint.syntax import constant, inside, keyword, operands
 from codemods.nnx.lint.transformation_anew import transformations_anew
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
@@ -110,7 +110,8 @@ def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[st
             return True
         value = event.scope.module.values.get(node)
         if isinstance(value, Loop):
-            return value.node in event.loops and (_stepped(value.node, node) or _scaled(value.node, node.id))
+            ways = (_stepped(value.node, node), _scaled(value.node, node.id), _adapted(value.node, node.id))
+            return value.node in event.loops and any(ways)
         if isinstance(value, Param):
             return depth < _DEPTH and _given(context, event, value, depth)
         made = value.node if isinstance(value, Call | Unknown) else None
@@ -172,6 +173,26 @@ def _scaled(loop: ast.AST, name: str) -> bool:
             other = sides[own.index(False)] if any(own) and not all(own) else None
             operator = isinstance(one.value.op, ast.Add | ast.Sub | ast.Mult | ast.Div)
             return operator and other is not None and _factor(other)
+    return False
+
+
+def _adapted(loop: ast.AST, name: str) -> bool:
+    """Say whether every round multiplies a variable by what the round has found: ``dt = dt * (tol / error) ** 0.5``."""
+    bound = {n.id: n for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stores = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
+    made = [one for one in getattr(loop, "body", ()) if isinstance(one, ast.Assign) and one.targets == stores]
+    if len(stores) != 1 or len(made) != 1:
+        return False
+    given = made[0].value
+    parts = [given]
+    if isinstance(given, ast.Call) and last_word(given.func) in {"min", "max", "clip", "float"}:
+        parts = given.args  # within bounds
+    for one in parts:
+        factors = operands(one, ast.Mult)
+        own = [part for part in factors if isinstance(part, ast.Name) and part.id == name]
+        found = (n.id for part in factors for n in ast.walk(part) if isinstance(n, ast.Name) and n.id != name)
+        if len(own) == 1 and any(other in bound for other in found):
+            return True
     return False
 
 

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test, kinds_of, passed
+from codemods.nnx.lint.places import callers_of, functions_called, in_test, kinds_of, passed
 from codemods.nnx.lint.syntax import constant, innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Param, Value
@@ -64,7 +64,7 @@ def _places(context: Context, event: CallEvent, model: Value, depth: int) -> Ite
     function = event.scope.function
     if function is None or depth > 2 or event.loops:
         return
-    for caller in context.flow.sites.callers(function)[:20]:
+    for caller in callers_of(context, function)[:20]:
         if in_test(caller.scope):
             continue
         given: Value | None = None
@@ -170,12 +170,12 @@ def reach(context: Context, event: CallEvent, depth: int, seen: set[FunctionFact
     """
     if depth > _DEPTH:
         return
-    for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
-        if callee.function in seen:
+    for function in functions_called(context, event):
+        if function in seen:
             continue
-        seen.add(callee.function)
-        yield callee.function
-        for inner in context.bodies.calls.get(callee.function.scope, ()):
+        seen.add(function)
+        yield function
+        for inner in context.bodies.calls.get(function.scope, ()):
             yield from reach(context, inner, depth + 1, seen)
 
 

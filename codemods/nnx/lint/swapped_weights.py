@@ -43,6 +43,17 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "map", "tree_map"):
         if name not in TREE_MAPS or len(event.node.args) != 3 or in_test(event.scope):
             continue
+        away = _away(context, event)
+        if away is not None:
+            text = ast.unparse(event.node.args[1 + away])
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node.args[0],
+                f"`{text}` moves away from the new values: the difference is taken the wrong way round",
+                "add a share of the new less the old: old + (1 - decay) * (new - old)",
+            )
+            continue
         parts = _parts(context, event)
         place = _average(context, event, event.node.args[1:], parts, homes.get(event.node)) if parts else None
         small = next((p for p in parts if p.place == place and 0 < p.weight <= _LITTLE), None)
@@ -161,6 +172,29 @@ def _parts(context: Context, event: CallEvent) -> list[_Part]:
     if len(found) != 2 or abs(sum(found.values()) - 1) > 1e-6:
         return []
     return [_Part(names.index(name), weight) for name, weight in found.items()]
+
+
+def _away(context: Context, event: CallEvent) -> int | None:
+    """Return which of two trees is an average by its name, and gets a share of itself less the other one."""
+    callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+    function = callees[0].function if len(callees) == 1 else None
+    formula = formula_of(context, function) if function is not None else None
+    names = list(function.params)[:2] if function is not None else []
+    terms = operands(formula, ast.Add) if formula is not None else []
+    trees = event.node.args[1:]
+    if len(names) != 2 or len(terms) != 2:
+        return None
+    for whole, step in (terms, terms[::-1]):
+        old, factors = _read(whole, names), operands(step, ast.Mult)
+        for difference in factors if old is not None and len(factors) == 2 else ():
+            if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
+                continue
+            left, right = _read(difference.left, names), _read(difference.right, names)
+            place = names.index(old) if old is not None else 0
+            if left == old and right is not None and right != old and AVERAGE.search(last_word(trees[place])):
+                if _average(context, event, trees, [_Part(0, 0.5), _Part(1, 0.5)], None) == place:
+                    return place
+    return None
 
 
 def _read(node: ast.expr, names: list[str]) -> str | None:

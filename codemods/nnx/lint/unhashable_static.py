@@ -14,6 +14,7 @@ from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.axes_length import miscounted
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.linen_unhashable import unhashable_field
 from codemods.nnx.lint.listed_data import listed, stored, ways
 from codemods.nnx.lint.places import compiled_roots, fix, jit_of
 from codemods.nnx.lint.static_parts import LISTING, from_numpy, held
@@ -38,6 +39,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 node,
                 f"the static argument `{name}` must be hashable, and {made} is not",
                 "make it @dataclass(frozen=True)" if "dataclass" in made else "use a frozen dataclass",
+            )
+            continue
+        if field := unhashable_field(context, context.flow.here(event.scope.module.values[node], event.scope)):
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"the static argument `{name}` must be hashable, and its field `{field}` is not",
+                f"give the module a tuple for `{field}`",
             )
             continue
         parts = held(context, node, event.scope)
@@ -168,7 +178,7 @@ RULE = lint_rule(
     why="""\
 Compiled code is looked up by the values of static arguments, which therefore have to be hashable: a list, dict or
 array raises a ValueError, and so does an object of a dataclass that is not frozen, of a class that defines `__eq__`
-without `__hash__`, or a Namespace of argparse.
+without `__hash__`, a Namespace of argparse, or a module of Linen with a list for a field.
 """,
     source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     severity="error",

@@ -41,6 +41,7 @@ _WRONG = (
         (b"arange(1",),
         named={"G": _DISCOUNT},
         unlike={"R": pattern(r"\[1:")},
+        whole=True,  # times 1 / gamma - 1 it is a mean
     ),
     Wrong(
         ("V + A - sum(A)",),

@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.noise_of_steps import noise_of_steps
 from codemods.nnx.lint.origins import made_by
 from codemods.nnx.lint.places import each, foreign, in_test
-from codemods.nnx.lint.syntax import argument, entry_word
+from codemods.nnx.lint.syntax import argument, entry_word, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 from codemods.nnx.values import Call
@@ -107,7 +107,10 @@ def _squares(context: Context) -> Iterator[Finding]:
         given = argument(event.node, *_SCALES[name]) if name in _SCALES and not event.value.starred else None
         if given is None or in_test(event.scope) or event.scope.module.source.matches(_SOFTENED_SQUARE):
             continue
-        if _is_square(context, given, event.scope, 0) and not _numbered(event, given):
+        loc = argument(event.node, 1, "loc")
+        if (_is_square(context, given, event.scope, 0) or _beside_mean(event, given, loc)) and not _numbered(
+            event, given
+        ):
             short = ".".join(name.split(".")[-2:]) if name.startswith("jax.") else name.rpartition(".")[2]
             yield finding(
                 RULE.code,
@@ -148,9 +151,36 @@ def _is_square(context: Context, node: ast.expr, scope: Scope, depth: int) -> bo
     base = squared(node)
     if base is not None:
         return _SCALE.search(entry_word(base)) is not None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):  # variances add up
+        every = operands(node, ast.Add)
+        named = [_is_square(context, one, scope, depth + 1) or _named_variance(one) for one in every]
+        return any(named) and all(known or squared(one) is not None for known, one in zip(named, every, strict=True))
     if isinstance(node, ast.Call):
         return last_word(node.func) in {"var", "nanvar"}
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and _SQUARE.search(entry_word(node)) is not None
+
+
+def _named_variance(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and _VAR.search(entry_word(node)) is not None
+
+
+_VAR = pattern(r"^(?!log)(\w+_)?(?<!log_)(?<!std_)(?<!scale_)vars?$", re.I)
+_LOC = pattern(r"(mean|mu|loc)s?$", re.I)
+_VAR_END = pattern(r"vars?$", re.I)
+
+
+def _beside_mean(event: CallEvent, given: ast.expr, loc: ast.expr | None) -> bool:
+    """Say whether a scale is called the variance that belongs to the mean: ``state.var`` beside ``state.mean``."""
+    if loc is None or type(loc) is not type(given) or not _named_variance(given):
+        return False
+    first, second = entry_word(loc), entry_word(given)
+    if _LOC.search(first) is None or _LOC.sub("", first) != _VAR_END.sub("", second):
+        return False
+    bases = [ast.dump(one.value) if isinstance(one, ast.Attribute) else "" for one in (loc, given)]
+    return bases[0] == bases[1] and not event.scope.module.source.matches(_SOFTENED_VAR)
+
+
+_SOFTENED_VAR = pattern(rb"var\w*\s*=\s*[^\n]*(softplus|exp|sqrt|std)|(softplus|exp|std)\([^)\n]*var", re.I)
 
 
 def _found(scope: Scope, node: ast.Call, name: str) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,10 +11,11 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.penalty_norms import penalty_norms
-from codemods.nnx.lint.places import each, in_test, written
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.places import each, in_test, resolved, written
+from codemods.nnx.lint.syntax import constant, entry_word, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Function
 
 _GRADIENT = pattern(rb"grad\b", needs=(b"grad",))
 _NORMS = frozenset({"global_norm", "norm", "sqrt"})
@@ -30,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if in_test(scope) or not isinstance(norm, ast.Call) or last_word(norm.func) not in _NORMS:
             continue
         taken = _gradient(context, norm, scope, 0)
-        if taken is not None and _of_weights(taken):
+        if taken is not None and (_of_weights(taken) or _by_parameters(context, taken, scope)):
             yield finding(
                 RULE.code,
                 scope,
@@ -45,7 +47,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _gradient(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Call | None:
     """Return the call of ``grad(f)`` whose result an expression is a norm of."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Call) and last_word(inner.func.func) == "grad":
+        if isinstance(inner, ast.Call) and _differentiating(inner) is not None:
             return inner
         if isinstance(inner, ast.Name) and depth < _DEPTH:
             made = written(context, inner, scope)
@@ -56,13 +58,37 @@ def _gradient(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast
     return None
 
 
+def _differentiating(taken: ast.Call) -> ast.Call | None:
+    """Return ``grad(f)`` of a call of that, or of ``vmap(grad(f))``."""
+    made = taken.func
+    if isinstance(made, ast.Call) and last_word(made.func) == "vmap" and made.args:
+        made = made.args[0]
+    return made if isinstance(made, ast.Call) and last_word(made.func) == "grad" else None
+
+
+def _by_parameters(context: Context, taken: ast.Call, scope: Scope) -> bool:
+    """Say whether ``grad(score)(params, mixed)`` is by the first argument, which are the parameters by its name."""
+    made = _differentiating(taken)
+    if made is None or len(taken.args) < 2 or not made.args or isinstance(made.args[0], ast.Lambda):
+        return False
+    places = keyword(made, "argnums") or (made.args[1] if len(made.args) > 1 else None)
+    if (places is not None and constant(places) != 0) or not _PARAMETERS.search(entry_word(taken.args[0])):
+        return False
+    found = resolved(context, made.args[0], scope)
+    function = found.value.facts if found is not None and isinstance(found.value, Function) else None
+    return function is not None and _PARAMETERS.search(next(iter(function.params), "")) is not None
+
+
+_PARAMETERS = pattern(r"(^|_)(params?|parameters|weights|variables|theta|phi)(_|$)", re.I)
+
+
 def _of_weights(taken: ast.Call) -> bool:
     """Say whether a function is differentiated by the model that it calls, or by the parameters that it applies."""
-    assert isinstance(taken.func, ast.Call)
-    places = keyword(taken.func, "argnums")
-    if not taken.func.args or (places is not None and constant(places) != 0):
+    made = _differentiating(taken)
+    places = keyword(made, "argnums") if made is not None else None
+    if made is None or not made.args or (places is not None and constant(places) != 0):
         return False
-    function = taken.func.args[0]
+    function = made.args[0]
     if not isinstance(function, ast.Lambda) or not function.args.args:
         return False
     name = function.args.args[0].arg

@@ -101,7 +101,7 @@ def _found_first(
             found += [(_end(node), n) for target in node.targets for n in ast.walk(target) if _names(n, other, name)]
         elif isinstance(node, ast.Call) or (_names(node, other, name) and isinstance(node.ctx, ast.Load)):
             found.append((_end(node), node))
-    for _, node in sorted(found, key=lambda one: one[0]):
+    for _, node in sorted(found, key=lambda one: (one[0], _is_store(one[1]))):
         certain = not any(isinstance(block, ast.If | ast.IfExp | ast.Try | ast.While | ast.For)
                           for block, _ in paths.get(node, ()))  # fmt: skip
         if isinstance(node, ast.Attribute):
@@ -130,6 +130,11 @@ def _names(node: ast.AST, other: str, name: str) -> TypeGuard[ast.Attribute]:
     if not isinstance(node, ast.Attribute) or node.attr != name:
         return False
     return not (isinstance(node.value, ast.Name) and node.value.id == other)
+
+
+def _is_store(node: ast.AST) -> bool:
+    """Say whether a node is an attribute that is set, which happens behind all that the same statement reads."""
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:

@@ -9,17 +9,17 @@ from typing import NamedTuple
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.carry_type import gives_nothing
+from codemods.nnx.lint.only_computing import arithmetic, only_computes, own_values, promises, pure
 from codemods.nnx.lint.owners import left_to_heirs
 from codemods.nnx.lint.places import error_wanted, in_test, shown
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
+from codemods.nnx.patterns import pattern
+from codemods.nnx.values import Const
 
 _MAPPED = frozenset({"jax.vmap", "flax.nnx.vmap", "jax.jit", "flax.nnx.jit", "jax.pmap", "flax.nnx.pmap"})
-# methods of arrays that only compute
-_COMPUTING = frozenset({"mean", "sum", "max", "min", "prod", "std", "var", "astype", "reshape", "squeeze", "item"})
-_SPACES = ("jnp.", "jax.numpy.", "jax.nn.", "jax.lax.", "optax.", "nnx.")
-# of these spaces what is called for its effect
-_EFFECTS = frozenset({"update", "reseed", "display", "train", "eval", "print", "callback", "pop", "scan", "cond"})
+# functions that are called for the time or the trace that they take
+_TIMED = pattern(r"(^|_)(warm\w*|bench\w*|timed?|timing|profile\w*|trace|run|main|compile)(_|$)")
 
 
 class Silent(NamedTuple):
@@ -56,54 +56,72 @@ def without_return(context: Context) -> Iterator[Silent]:
                 continue
             own = [root for root in roots.get(function, ()) if not in_test(root.scope)]
             graded = [root for root in gradients.get(function, ()) if not in_test(root.scope)]
-            computed = _computed(function.node.body[-1], called=bool(graded))
-            if (computed is None and not graded) or in_test(function.scope) or _failing(context, [*own, *graded]):
+            silent = gives_nothing(function)
+            computed = _computed(context, function, called=bool(graded) and silent)
+            if (computed is None and not (graded and silent)) or in_test(function.scope):
+                continue
+            if _failing(context, [*own, *graded]):
                 continue
             node = computed or function.node
-            if graded:
+            if graded and silent:
                 yield Silent(function, node, computed, "differentiated")
-            elif computed is not None and (why := _wanted(context, function, own)):
+            elif computed is not None and (why := _wanted(context, function, own, computed)):
                 yield Silent(function, node, computed, why)
 
 
 def _speaks(function: FunctionFacts) -> bool:
     """Say whether a function has a body that ends without a value, and is not there to be overridden."""
-    return gives_nothing(function) and not left_to_heirs(function) and function.name != "__init__"
+    if left_to_heirs(function) or function.name == "__init__":
+        return False
+    return gives_nothing(function) or _gives_elsewhere(function)
 
 
-def _computed(statement: ast.stmt, *, called: bool) -> ast.expr | None:
-    """Return the expression that a statement computes and throws away; None if it does something else.
+def _gives_elsewhere(function: FunctionFacts) -> bool:
+    """Say whether a function returns something in another way than at its end."""
+    return bool(function.returns) and not function.generator and all(one != Const(None) for one in function.returns)
+
+
+def _computed(context: Context, function: FunctionFacts, *, called: bool) -> ast.expr | None:
+    """Return the expression that a function computes last and throws away; None if it ends with something else.
 
     Args:
-        statement: the last one of a function.
+        context: the analysis.
+        function: a function that returns nothing.
         called: whether any call will do, too.
     """
+    assert not isinstance(function.node, ast.Lambda)
+    statement = function.node.body[-1]
     if not isinstance(statement, ast.Expr):
         return None
     value = statement.value
-    return value if _pure(value) or (called and isinstance(value, ast.Call)) else None
+    if pure(value) or (isinstance(value, ast.Call) and (called or only_computes(context, value, function.scope))):
+        return value
+    return None
 
 
-def _pure(node: ast.expr) -> bool:
-    if isinstance(node, ast.Tuple):
-        return bool(node.elts) and all(isinstance(one, ast.Constant) or _pure(one) for one in node.elts)
-    if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp | ast.Name):
-        return not any(isinstance(n, ast.NamedExpr | ast.Await | ast.Yield) for n in ast.walk(node))
-    if not isinstance(node, ast.Call):
-        return False
-    if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPUTING:
-        return not isinstance(node.func.value, ast.Name) or bool(node.func.value.id)
-    text = ast.unparse(node.func)
-    return text.startswith(_SPACES) and last_word(node.func) not in _EFFECTS
-
-
-def _wanted(context: Context, function: FunctionFacts, roots: list[Root]) -> str:
+def _wanted(context: Context, function: FunctionFacts, roots: list[Root], computed: ast.expr) -> str:
     """Return how the result of a function is used; empty if it is not, as far as is seen."""
     if any(root.transform in _MAPPED and _read(context, root) for root in roots):
         return "compiled or mapped"
     makers = {root.node for root in roots}
     calls = [event for event in context.flow.sites.callers(function) if event.node not in makers]
-    return "read" if any(event.used and not in_test(event.scope) for event in calls) else ""
+    if any(event.used and not in_test(event.scope) for event in calls):
+        return "read"
+    if promises(function):
+        return "promised"
+    if _gives_elsewhere(function):
+        return "given"
+    # a name or a tuple that stands alone says that it was to be returned, unless all calls leave the result aside
+    alone = isinstance(computed, ast.Name | ast.Tuple | ast.Subscript) or (
+        bool(function.params) and not roots and arithmetic(computed)
+    )
+    dropped = any(last_word(event.node.func) == function.name for event in calls)
+    return "" if dropped or not alone or _timed(function) or not own_values(function, computed) else "lost"
+
+
+def _timed(function: FunctionFacts) -> bool:
+    """Say whether the name of a function tells that nobody wants what it computes."""
+    return bool(_TIMED.search(function.name.lower()))
 
 
 def _read(context: Context, root: Root) -> bool:
@@ -130,5 +148,9 @@ def words(one: Silent) -> tuple[str, str]:
         return f"{name} is differentiated and returns nothing: there is no gradient of None", "return the loss"
     text = ast.unparse(one.thrown_away)
     text = f"`{text}`" if len(text) < 40 else "the last expression"
-    what = "its result is read" if one.why == "read" else f"it is {one.why}"
-    return f"{text} is computed and thrown away: {name} returns nothing, and {what}", "write `return` before it"
+    what = _WHATS.get(one.why, f", and it is {one.why}")
+    return f"{text} is computed and thrown away: {name} returns nothing{what}", "write `return` before it"
+
+
+_WHATS = {"read": ", and its result is read", "promised": ", and says that it returns something", "lost": "",
+          "given": " here, and something elsewhere"}  # fmt: skip

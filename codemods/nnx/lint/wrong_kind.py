@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind, names_of
 from codemods.nnx.lint.arrays import FLOAT, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.exchanged import exchanged
+from codemods.nnx.lint.graph_for_state import graphs_for_states
 from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.layer_arguments import misgiven, refused
 from codemods.nnx.lint.made_of import misplaced
@@ -25,6 +26,7 @@ from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.sampler_arguments import misplaced_bounds
 from codemods.nnx.lint.split_as_key import split_keys
 from codemods.nnx.lint.streams_wanted import no_streams
+from codemods.nnx.lint.where_exchanged import where_exchanged
 from codemods.nnx.may.may import Made
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Param, Sequence, Value
 
@@ -36,6 +38,8 @@ _PLAIN_INITIALIZERS = frozenset({"zeros", "ones"})  # these are functions themse
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, message, help in where_exchanged(context):
+        yield finding(RULE.code, event.scope, event.node, message, help)
     for event, name in foreign(context, "merge"):
         if name == "flax.nnx.merge" and not event.value.starred and not _guarded(context, event):
             yield from _merged(context, event)
@@ -73,6 +77,7 @@ def _check(context: Context) -> Iterator[Finding]:
         *mapped_keys(context),
         *pair_updates(context),
         *misplaced_bounds(context),
+        *graphs_for_states(context),
     ):
         yield finding(RULE.code, event.scope, node, message, help)
 

@@ -336,6 +336,13 @@ n, d = 6, 2
 a = np.ones((n, d, d)) + np.eye(d)
 y = np.linalg.solve(a, np.ones((n, d)))  # NNX799
 """,
+            """\
+def equations(jac, res):
+    return jnp.einsum("bmi,bmj->bij", jac, jac), jnp.einsum("bmi,bm->bi", jac, res)
+def step(jac, res, damping):
+    lhs, rhs = equations(jac, res)
+    return jnp.linalg.solve(lhs + damping * jnp.eye(lhs.shape[-1]), -rhs)  # NNX799
+""",
         ),
         clean=(
             """\
@@ -404,6 +411,22 @@ y = jax.vmap(jnp.linalg.solve)(a, jnp.ones((batch, dim)))
 n, d = 6, 2
 a = np.ones((n, d, d)) + np.eye(d)
 y = np.linalg.solve(a, np.ones((n, d, 1)))[..., 0]
+""",
+            """\
+def equations(jac, res):
+    return jnp.einsum("bmi,bmj->bij", jac, jac), jnp.einsum("bmi,bm->bi", jac, res)
+def step(jac, res, damping):
+    lhs, rhs = equations(jac, res)
+    return jnp.linalg.solve(lhs + damping * jnp.eye(lhs.shape[-1]), -rhs[..., None])[..., 0]
+print(step(jnp.ones((4, 5, 3)), jnp.ones((4, 5)), 0.1))
+""",
+            """\
+def shared(jac, rows):
+    lhs = jnp.einsum("bmi,bmj->bij", jac, jac) + jnp.eye(3)
+    rhs = jnp.einsum("im,jm->ij", rows, rows)
+    one = jnp.einsum("mi,mj->ij", jac[0], jac[0]) + jnp.eye(3)
+    return jnp.linalg.solve(lhs, rhs), jnp.linalg.solve(one, jnp.einsum("mi,mk->ik", jac[0], jac[0]))
+print(shared(jnp.ones((4, 5, 3)), jnp.ones((3, 2))))
 """,
         ),
     ),
@@ -679,6 +702,103 @@ print(tree.value)
     "NNX842": Cases(
         bad=(
             """\
+import time
+from typing import Any, NamedTuple
+class Held(NamedTuple):
+    params: Any
+    count: Any
+@jax.jit
+def step(held, row):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(held.params)
+    new = jax.tree.map(lambda p, g: p - 0.1 * g, held.params, grads)
+    return Held(params=new, count=held.count + 1), loss
+def train(held, rows):
+    began, losses = time.time(), []
+    for row in rows:
+        _, loss = step(held, row)  # NNX842
+        losses.append(loss)
+    return held, losses, began
+""",
+            """\
+import equinox as eqx
+tx = optax.sgd(0.1)
+@eqx.filter_jit
+def make_step(net, state, row):
+    loss, grads = eqx.filter_value_and_grad(lambda n: jnp.mean(n(row)))(net)
+    updates, state = tx.update(grads, state, net)
+    net = eqx.apply_updates(net, updates)
+    return net, state, loss
+def train(net, state, rows):
+    for row in rows:
+        _, state, loss = make_step(net, state, row)  # NNX842
+        print(loss)
+    return net
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.dense = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        h = self.dense(x)
+        self.drop(h)  # NNX842
+        nnx.relu(h)  # NNX842
+        return h
+""",
+            """\
+class Scale(nnx.Module):
+    def __init__(self, n):
+        self.mean = nnx.BatchStat(jnp.zeros(n))
+    def __call__(self, x):
+        self.mean[...] = 0.9 * self.mean[...] + 0.1 * x.mean(0)
+        return x - self.mean[...]
+class ScaleNorm(Scale):
+    pass
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = ScaleNorm(3)
+    def __call__(self, x):
+        self.norm(x)  # NNX842
+        return nnx.relu(x)
+""",
+            """\
+def load(model, state):
+    graphdef, _ = nnx.split(model)
+    loaded = nnx.merge(graphdef, state)  # NNX842
+    return model
+""",
+            """\
+class Codes(nnx.Module):
+    def __init__(self):
+        self.codebook = nnx.Param(jnp.ones((4, 2)))
+    def renewed(self, dead, rows):
+        codebook = self.codebook[...]
+        new_codebook = jnp.where(dead[:, None], rows, codebook)  # NNX842
+        return dead.sum()
+""",
+            """\
+class Trainer:
+    def __init__(self, params):
+        self.params = params
+    def train_step(self, grads):
+        self.stepped(self.params, grads)  # NNX842
+    @functools.partial(jax.jit, static_argnums=0)
+    def stepped(self, params, grads):
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+""",
+            """\
+import dataclasses
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Env:
+    done: jax.Array
+    def replace(self, **changes):
+        return dataclasses.replace(self, **changes)
+def wrapped(env, limit):
+    env.replace(done=env.done | limit)  # NNX842
+    return env
+""",
+            """\
 def momentum(params, velocity, grads):
     velocity = jax.tree.map(lambda v, g: 0.9 * v + g, velocity, grads)
     return jax.tree.map(lambda p, v: p - 0.1 * v, params, velocity), velocity
@@ -824,6 +944,130 @@ Decayed(model).decay(0.1)
 """,
         ),
         clean=(
+            """\
+import time
+from typing import Any, NamedTuple
+class Held(NamedTuple):
+    params: Any
+    count: Any
+@jax.jit
+def step(held, row):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(held.params)
+    new = jax.tree.map(lambda p, g: p - 0.1 * g, held.params, grads)
+    return Held(params=new, count=held.count + 1), loss
+def measured(held, rows):
+    began = time.time()
+    for row in rows:
+        _, loss = step(held, row)
+        loss.block_until_ready()
+    return time.time() - began
+print(measured(Held(jnp.ones(3), 0), jnp.ones((2, 3))) > 0)
+""",
+            """\
+from typing import Any, NamedTuple
+class Held(NamedTuple):
+    params: Any
+    count: Any
+@jax.jit
+def step(held, row):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((row * p) ** 2))(held.params)
+    new = jax.tree.map(lambda p, g: p - 0.1 * g, held.params, grads)
+    return held._replace(params=new), loss
+def train(held, rows):
+    for row in rows:
+        held, loss = step(held, row)
+    return held, loss
+print(train(Held(jnp.ones(3), 0), jnp.ones((2, 3))))
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.dense = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        h = self.dense(x)
+        h = self.drop(h)
+        return nnx.relu(h)
+print(Block(nnx.Rngs(0))(x).shape)
+""",
+            """\
+class Watch(nnx.Module):
+    def __init__(self):
+        self.seen = nnx.BatchStat(jnp.zeros(()))
+    def __call__(self, x):
+        self.seen[...] += x.sum()
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.dense = nnx.Linear(3, 3, rngs=rngs)
+        self.watch = Watch()
+    def __call__(self, x):
+        self.watch(x)
+        return self.dense(x)
+print(Block(nnx.Rngs(0))(x).shape)
+""",
+            """\
+class Statistics(nnx.Module):
+    def __init__(self):
+        self.mean = nnx.BatchStat(jnp.zeros(3))
+    def __call__(self, x):
+        self.mean[...] = 0.9 * self.mean[...] + 0.1 * x
+        return self.mean[...]
+class Block(nnx.Module):
+    def __init__(self):
+        self.statistics = Statistics()
+    def __call__(self, x):
+        self.statistics(x)
+        return x
+print(Block()(x).shape)
+""",
+            """\
+def load(model, state):
+    graphdef, _ = nnx.split(model)
+    loaded = nnx.merge(graphdef, state)
+    print(type(loaded).__name__)
+    return loaded
+load(model, nnx.state(model))
+""",
+            """\
+def prepare(model):
+    tx = optax.sgd(0.1)
+    clipped = optax.chain(optax.clip_by_global_norm(1.0), tx)
+    return nnx.Optimizer(model, clipped, wrt=nnx.Param)
+print(type(prepare(model)).__name__)
+""",
+            """\
+class Trainer:
+    def __init__(self, params):
+        self.params = params
+    def compile(self, grads):
+        self.stepped(self.params, grads)
+    def train_step(self, grads):
+        self.params = self.stepped(self.params, grads)
+    @functools.partial(jax.jit, static_argnums=0)
+    def stepped(self, params, grads):
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+trainer = Trainer(x)
+trainer.compile(x)
+trainer.train_step(x)
+print(trainer.params)
+""",
+            """\
+def chosen(values, updated):
+    new_values = jnp.where(updated, 0.0, values)
+    return new_values.sum(), values
+print(chosen(x, x > 0))
+""",
+            """\
+class Settings:
+    def __init__(self):
+        self.rate = 1.0
+    def replace(self, **changes):
+        self.__dict__.update(changes)
+        return self
+settings = Settings()
+settings.replace(rate=2.0)
+print(settings.rate)
+""",
             """\
 def momentum(params, velocity, grads):
     velocity = jax.tree.map(lambda v, g: 0.9 * v + g, velocity, grads)

@@ -1011,6 +1011,17 @@ def hits(logits, labels):
     "NNX980": Cases(
         bad=(
             """\
+def chosen(logits, actions):
+    return jnp.take(jax.nn.log_softmax(logits), actions)  # NNX980
+def loss(w, obs, actions, advantages):
+    return -jnp.mean(chosen(obs @ w, actions) * advantages)
+print(loss(jnp.ones((3, 2)), jnp.ones((4, 3)), jnp.zeros(4, int), jnp.ones(4)))
+""",
+            """\
+def chosen(q_values, actions):
+    return jnp.take_along_axis(q_values, jnp.expand_dims(actions, -1), axis=0)  # NNX980
+""",
+            """\
 def last(h, lengths):
     return h[:, lengths - 1]  # NNX980
 print(last(jnp.ones((2, 5, 3)), jnp.array([2, 4])))
@@ -1135,6 +1146,23 @@ def chosen(q, actions):
             "print(td_loss(model, jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2)))\n",
         ),
         clean=(
+            """\
+def chosen(logits, actions):
+    return jnp.take(jax.nn.log_softmax(logits), actions)
+def loss(w, actions, advantages):
+    return -jnp.mean(chosen(w, actions) * advantages)
+print(loss(jnp.ones(2), jnp.zeros(4, int), jnp.ones(4)))
+""",
+            """\
+def chosen(q_values, actions):
+    return jnp.take_along_axis(q_values, jnp.expand_dims(actions, -1), axis=1)
+print(chosen(jnp.ones((2, 3)), jnp.zeros(2, int)))
+""",
+            """\
+def ordered(rows, order):
+    return jnp.take_along_axis(rows, order[:, None], axis=0)
+print(ordered(jnp.ones((3, 2)), jnp.array([2, 0, 1])))
+""",
             """\
 def last(h, lengths):
     return h[jnp.arange(len(lengths)), lengths - 1]

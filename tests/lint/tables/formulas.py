@@ -50,6 +50,16 @@ CASES = {
     "NNX779": Cases(
         bad=(
             """\
+def objective(log_probs, old_log_probs, adv, eps=0.2):
+    quotient = log_probs / old_log_probs  # NNX779
+    return -jnp.minimum(quotient * adv, jnp.clip(quotient, 1 - eps, 1 + eps) * adv).mean()
+""",
+            """\
+def objective(logp, batch, eps=0.2):
+    ratio = logp - batch["old_logp"]  # NNX779
+    return -jnp.minimum(ratio * batch["adv"], jnp.clip(ratio, 1.0 - eps, 1.0 + eps) * batch["adv"]).mean()
+""",
+            """\
 def log_prob(net, obs, act):
     return jnp.take_along_axis(jax.nn.log_softmax(net(obs)), act[:, None], 1)[:, 0]
 def loss(net, obs, act, adv):
@@ -108,6 +118,18 @@ def update(net, batch):
             ),
         ),
         clean=(
+            """\
+def objective(log_probs, old_log_probs, adv, eps=0.2):
+    log_ratio = log_probs - old_log_probs
+    ratio = jnp.exp(log_ratio)
+    kl = jnp.clip(log_probs - old_log_probs, -eps, eps).mean()
+    return -jnp.minimum(ratio * adv, jnp.clip(ratio, 1 - eps, 1 + eps) * adv).mean() + kl
+print(objective(-x, -x - 0.1, x))
+def of_probabilities(probs, old_probs, adv, eps=0.2):
+    ratio = probs / old_probs
+    return -jnp.minimum(ratio * adv, jnp.clip(ratio, 1 - eps, 1 + eps) * adv).mean()
+print(of_probabilities(x / 2, x / 3, x))
+""",
             """\
 rnd = np.random.RandomState(0)
 noise = np.random.default_rng(0)
@@ -858,6 +880,24 @@ from jax import hessian as H
 def laplacian(u, w, v):
     return H(u, argnums=1)(w, v).sum(axis=None)  # NNX791
 """,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(2, 4, rngs=rngs)
+        self.outer = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.outer(jnp.tanh(self.inner(v)))
+def laplacian(net, v):
+    return jnp.trace(jax.hessian(net)(v))  # NNX791
+laplacian(Net(nnx.Rngs(0)), jnp.ones(2))
+""",
+            """\
+net = nnx.Sequential(nnx.Linear(2, 4, rngs=nnx.Rngs(0)), jnp.tanh, nnx.Linear(4, 1, rngs=nnx.Rngs(1)))
+def residual(points):
+    second = jax.vmap(jax.jacfwd(jax.jacrev(lambda v: net(v))))(points)
+    return jnp.trace(second, axis1=1, axis2=2)  # NNX791
+residual(jnp.ones((3, 2)))
+""",
         ),
         clean=(
             """\
@@ -889,6 +929,26 @@ laplacian(jnp.sin, x)
 def laplacian(u, v):
     return jnp.trace(jax.hessian(u)(v))
 laplacian(jnp.sum, x)
+""",
+            """\
+net = nnx.Sequential(nnx.Linear(2, 4, rngs=nnx.Rngs(0)), jnp.tanh, nnx.Linear(4, 1, rngs=nnx.Rngs(1)))
+def laplacians(v):
+    whole = jax.hessian(net)(v)
+    return (
+        jnp.trace(whole, axis1=1, axis2=2),
+        jnp.trace(whole[0]),
+        jnp.trace(jax.hessian(lambda w: net(w)[0])(v)),
+        jnp.trace(jax.hessian(lambda w: net(w).squeeze())(v)),
+        jnp.trace(jax.hessian(lambda w: net(w).sum())(v)),
+    )
+print(laplacians(jnp.ones(2)))
+""",
+            """\
+net = nnx.Sequential(nnx.Linear(2, 4, rngs=nnx.Rngs(0)), jnp.tanh, nnx.Linear(4, 1, rngs=nnx.Rngs(1)))
+def residual(points):
+    second = jax.vmap(jax.hessian(net))(points)
+    return jnp.trace(second, axis1=2, axis2=3), jnp.trace(second[:, 0], axis1=1, axis2=2)
+print(residual(jnp.ones((3, 2))))
 """,
         ),
     ),

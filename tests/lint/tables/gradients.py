@@ -324,6 +324,14 @@ print(merged([{"a": 1}, {"b": 2}]))
     "NNX789": Cases(
         bad=(
             """\
+def parts(logits, labels):
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+    return losses, (labels != 0).astype(jnp.float32)
+def total(logits, labels):
+    losses, mask = parts(logits, labels)
+    return jnp.mean(losses * mask)  # NNX789
+""",
+            """\
 def accuracy(logits, labels, mask):
     right = (logits.argmax(-1) == labels) * mask
     return right.mean()  # NNX789
@@ -418,6 +426,15 @@ print(accuracy(jnp.ones((2, 3, 4)), jnp.ones((2, 3), int), jnp.ones((2, 3))))
 """,
         ),
         clean=(
+            """\
+def parts(logits, labels):
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+    return losses, (labels != 0).astype(jnp.float32), (labels == 2).astype(jnp.float32) + 1.0
+def total(logits, labels):
+    losses, mask, weights = parts(logits, labels)
+    return jnp.sum(losses * mask) / jnp.sum(mask), jnp.mean(losses * weights)
+print(total(jnp.ones((2, 3)), jnp.array([0, 1])))
+""",
             _PLACES,
             """\
 def accuracy(logits, labels, mask):
@@ -530,6 +547,14 @@ def loss(logits, labels, group):
     "NNX850": Cases(
         bad=(
             """\
+averages = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+def objective(model, x):
+    out = model(x)
+    return (out ** 2).mean(), out
+loss, grads = nnx.value_and_grad(objective, has_aux=True)(model, x)  # NNX850
+averages.update(loss=loss)
+""",
+            """\
 def loss(w, v):
     p = v * w
     return jnp.sum(p ** 2), {"p": p}
@@ -571,6 +596,15 @@ def step(p, x):
 """,
         ),
         clean=(
+            """\
+averages = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+def objective(model, x):
+    out = model(x)
+    return (out ** 2).mean(), out
+loss, grads = nnx.value_and_grad(objective, has_aux=True)(model, x)
+averages.update(loss=loss[0])
+print(averages.compute())
+""",
             """\
 def loss(w, v):
     g = jax.grad(lambda u: jnp.sum(u ** 2))(v)
@@ -695,6 +729,37 @@ def backward(x, g):
 root = jax.custom_vjp(plain)
 root.defvjp(fwd=lambda x: (plain(x), x), bwd=backward)
 """,
+            """\
+@jax.custom_vjp
+def root(a):
+    return jnp.sqrt(a)
+def backward(kept, y_bar):
+    a, y = kept
+    _, pull = jax.vjp(lambda b: y**2 - b, a)
+    (a_bar,) = pull(-0.5 / y)
+    return (a_bar,)  # NNX784
+root.defvjp(lambda a: (root(a), (a, jnp.sqrt(a))), backward)
+""",
+            """\
+def well(v):
+    return jnp.sum((v**2 - 1.0) ** 2)
+@jax.custom_vjp
+def energy(v, scale):
+    return scale * well(v)
+def backward(kept, e_bar):
+    v, scale = kept
+    return scale * jax.grad(well)(v), None  # NNX784
+energy.defvjp(lambda v, scale: (energy(v, scale), (v, scale)), backward)
+""",
+            """\
+@jax.custom_vjp
+def solved(a, b):
+    return jax.scipy.sparse.linalg.cg(lambda v: a @ v, b)[0]
+def backward(kept, y_bar):
+    a, y = kept
+    return None, jax.scipy.sparse.linalg.cg(lambda v: a.T @ v, jnp.ones_like(y_bar))[0]  # NNX784
+solved.defvjp(lambda a, b: (solved(a, b), (a, b)), backward)
+""",
         ),
         clean=(
             """\
@@ -809,6 +874,38 @@ def backward(kept, g):
     return (kept,)
 counted.defvjp(lambda x: (x, None), backward)
 print(jax.grad(counted)(2.0))
+""",
+            """\
+@jax.custom_vjp
+def root(a):
+    return jnp.sqrt(a)
+def backward(kept, y_bar):
+    a, y = kept
+    _, pull = jax.vjp(lambda b: y**2 - b, a)
+    u = -0.5 * y_bar / y
+    (a_bar,) = pull(u)
+    return (a_bar,)
+root.defvjp(lambda a: (root(a), (a, jnp.sqrt(a))), backward)
+print(jax.grad(root)(4.0))
+""",
+            """\
+@jax.custom_vjp
+def energy(v):
+    return jnp.sum(v**4)
+def backward(v, e_bar):
+    return (e_bar * jax.grad(lambda w: jnp.sum(w**4))(v),)
+energy.defvjp(lambda v: (energy(v), v), backward)
+print(jax.grad(energy)(x))
+""",
+            """\
+@jax.custom_vjp
+def stopped(v, w):
+    return v * w
+def backward(kept, g):
+    _, pull = jax.vjp(lambda w: kept * w, kept)
+    return jnp.zeros_like(kept), pull(g)[0]
+stopped.defvjp(lambda v, w: (stopped(v, w), v), backward)
+print(jax.grad(stopped)(2.0, 3.0))
 """,
         ),
     ),
@@ -1463,6 +1560,38 @@ print(jax.value_and_grad(pinball)({"w": jnp.ones((3, 2))}, jnp.ones((4, 3)), jnp
     "NNX854": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.encoder = nnx.Linear(3, 3, rngs=rngs)
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.encoder(v))
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.opt = nnx.Optimizer(self.net.head, optax.sgd(0.1), wrt=nnx.Param)
+    def step(self, v):
+        grads = nnx.grad(lambda m: m(v).sum())(self.net)
+        self.opt.update(self.net, grads)  # NNX854
+Trainer(Net(nnx.Rngs(0))).step(x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.encoder = nnx.Linear(3, 3, rngs=rngs)
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.encoder(v))
+@nnx.jit
+def step(net, enc, head, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    enc.update(net, grads)
+    head.update(net, grads)
+net = Net(nnx.Rngs(0))
+enc = nnx.Optimizer(net.encoder, optax.sgd(0.1), wrt=nnx.Param)
+step(net, enc, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param), x)  # NNX854
+""",
+            """\
 def mlp(din, seed):
     return nnx.Sequential(nnx.Linear(din, 3, rngs=nnx.Rngs(seed)), nnx.relu)
 gen, disc = mlp(3, 0), mlp(3, 1)
@@ -1520,6 +1649,54 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.encoder = nnx.Linear(3, 3, rngs=rngs)
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.encoder(v))
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.opt = nnx.Optimizer(self.net.head, optax.sgd(0.1), wrt=nnx.Param)
+    def step(self, v):
+        grads = nnx.grad(lambda m: m(v).sum())(self.net)
+        self.opt.update(self.net.head, grads["head"])
+Trainer(Net(nnx.Rngs(0))).step(x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.encoder = nnx.Linear(3, 3, rngs=rngs)
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.encoder(v))
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.opt = nnx.Optimizer(self.net, optax.sgd(0.1), wrt=nnx.Param)
+    def step(self, v):
+        grads = nnx.grad(lambda m: m(v).sum())(self.net)
+        self.opt.update(self.net, grads)
+Trainer(Net(nnx.Rngs(0))).step(x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.encoder = nnx.Linear(3, 3, rngs=rngs)
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.encoder(v))
+class Wrapper:
+    def __init__(self, net):
+        self.net = net
+        self.opt = nnx.Optimizer(self.net, optax.sgd(0.1), wrt=nnx.Param)
+def step(net, opt, v):
+    opt.update(net, nnx.grad(lambda m: m(v).sum())(net))
+held = Wrapper(Net(nnx.Rngs(0)))
+step(held.net, held.opt, x)
+""",
             """\
 def mlp(din, seed):
     return nnx.Sequential(nnx.Linear(din, 3, rngs=nnx.Rngs(seed)), nnx.relu)
@@ -2390,6 +2567,39 @@ same = rules(lambda v: v, lambda v: (v, None), lambda _, g: (g,))
     "NNX972": Cases(
         bad=(
             """\
+def mse(w, v):
+    return jnp.mean((v @ w) ** 2)
+def away(p, g):
+    return p + 0.1 * g
+def step(w, v):
+    grads = jax.grad(mse)(w, v)
+    return jax.tree.map(away, w, grads)  # NNX972
+""",
+            """\
+def cost(w, v):
+    return jnp.mean((v @ w) ** 2)
+def clipped(grads):
+    return jax.tree.map(lambda g: jnp.clip(g, -1.0, 1.0), grads)
+def step(w, v, lr):
+    grads = jax.grad(cost)(w, v)
+    grads = clipped(grads)
+    w = jax.tree.map(lambda p, g: p + lr * g, w, grads)  # NNX972
+    return w
+""",
+            """\
+class SGD:
+    def __init__(self, lr):
+        self.lr = lr
+    def step(self, params, grads):
+        return jax.tree.map(lambda p, g: p + self.lr * g, params, grads)  # NNX972
+""",
+            """\
+def loss_fn(w, v, label):
+    return -jax.nn.log_softmax(v @ w)[label]
+def step(w, v, label):
+    return w + 0.1 * jax.grad(loss_fn)(w, v, label)  # NNX972
+""",
+            """\
 def step(w, v):
     loss, slope = jax.value_and_grad(lambda w: ((v @ w) ** 2).mean())(w)
     return w + 0.1 * slope, loss  # NNX972
@@ -2473,6 +2683,52 @@ def update(params, x, step_size):
             "    return sgd.apply(params, jax.grad(loss)(params, v))\n",
         ),
         clean=(
+            """\
+def mse(w, v):
+    return jnp.mean((v @ w) ** 2)
+def reward(w, v):
+    return -jnp.mean((v @ w) ** 2)
+def along(p, g):
+    return p - 0.1 * g
+def uphill(p, g):
+    return p + 0.1 * g
+def moved(params, rate, grads):
+    return jax.tree.map(lambda p, g: p + rate * g, params, grads)
+w, v = jnp.ones(3), jnp.eye(3)
+w = jax.tree.map(along, w, jax.grad(mse)(w, v))
+w = jax.tree.map(uphill, w, jax.grad(reward)(w, v))
+print(moved(w, -0.1, jax.grad(mse)(w, v)))
+""",
+            """\
+class SGD:
+    def __init__(self, lr):
+        self.lr = lr
+    def step(self, params, grads):
+        return jax.tree.map(lambda p, g: p - self.lr * g, params, grads)
+class Momentum:
+    def __init__(self, lr):
+        self.lr = lr
+    def velocity(self, held, grads):
+        return jax.tree.map(lambda v, g: 0.9 * v + g, held, grads)
+def sgd_updates(params, updates):
+    return jax.tree.map(lambda p, u: p + u, params, updates)
+print(SGD(0.1).step(jnp.ones(3), jnp.ones(3)), Momentum(0.1).velocity(jnp.ones(3), jnp.ones(3)))
+print(sgd_updates(jnp.ones(3), jnp.ones(3)))
+""",
+            """\
+def loss_fn(w, v):
+    return -jnp.sum((v @ w) ** 2)
+def step(w, v):
+    return w + 0.1 * jax.grad(loss_fn)(w, v)
+print(step(x, jnp.ones((2, 3))))
+""",
+            """\
+def actor_loss(w, v):
+    return jnp.mean(jnp.log(v @ w) * 2.0)
+def step(w, v):
+    return w + 0.1 * jax.grad(actor_loss)(w, v)
+print(step(x, jnp.ones((2, 3))))
+""",
             """\
 def step(w, v):
     gain, slope = jax.value_and_grad(lambda w: ((v @ w) ** 2).mean())(w)

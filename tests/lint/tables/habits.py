@@ -742,6 +742,14 @@ print([(jnp.ones(()) / box).data for box in boxes])
     "NNX722": Cases(
         bad=(
             """\
+class Block(nnx.Module):
+    def __init__(self, dim, ratio, rngs):
+        self.wide = nnx.Linear(dim, 2 * dim * ratio, rngs=rngs)
+        self.narrow = nnx.Linear(dim * ratio, dim, rngs=rngs)
+    def __call__(self, v):
+        return self.narrow(jax.nn.silu(self.wide(v)))  # NNX722
+""",
+            """\
 def main(rngs):
     up = nnx.Linear(3, 8, rngs=rngs)
     down = nnx.Linear(4, 2, rngs=rngs)
@@ -843,6 +851,28 @@ net = Net(4, nnx.Rngs(0))
 """,
         ),
         clean=(
+            """\
+class Block(nnx.Module):
+    def __init__(self, dim, ratio, rngs):
+        self.wide = nnx.Linear(dim, dim * ratio, rngs=rngs)
+        self.narrow = nnx.Linear(ratio * dim, dim, rngs=rngs)
+        self.gated = nnx.Linear(dim, 2 * dim, rngs=rngs)
+    def __call__(self, v):
+        v = self.narrow(jax.nn.silu(self.wide(v)))
+        gate, v = jnp.split(self.gated(v), 2, axis=-1)
+        return self.wide(nnx.sigmoid(gate) * v)
+print(Block(3, 2, nnx.Rngs(0))(x).shape)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, dim, rngs):
+        self.wide = nnx.Linear(dim, 2 * dim, rngs=rngs)
+        dim = 2 * dim
+        self.narrow = nnx.Linear(dim, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.narrow(nnx.relu(self.wide(v)))
+print(Block(3, nnx.Rngs(0))(x).shape)
+""",
             """\
 def run(layer, v):
     return layer(v)
@@ -1379,6 +1409,24 @@ print(Net(nnx.Rngs(0)).last.out_features)
     ),
     "NNX730": Cases(
         bad=(
+            """\
+class Stack(nnx.Module):
+    def __init__(self, layers):
+        layers = list(layers)  # NNX730
+    def __call__(self, v):
+        for layer in self.layers:
+            v = layer(v)
+        return v
+""",
+            """\
+class Loop:
+    def __init__(self, model, rate):
+        self.model = model
+        tx = optax.adam(rate)  # NNX730
+        wrt = nnx.Param
+    def start(self):
+        return nnx.Optimizer(self.model, self.tx, wrt=nnx.Param)
+""",
             "class Two(nnx.Module):\n    def __init__(self, rngs):\n        self.fc1 = nnx.Linear(3, 3, rngs=rngs)\n"
             "    def __call__(self, x):\n        return self.fc_1(x)  # NNX730\nprint(Two(nnx.Rngs(7)))\n",
             "class Base(nnx.Module):\n    def __init__(self, rngs):\n        self.enc = nnx.Linear(3, 3, rngs=rngs)\n"
@@ -1388,6 +1436,37 @@ print(Net(nnx.Rngs(0)).last.out_features)
             "print(model.shape)  # NNX730\n",
         ),
         clean=(
+            """\
+class Options:
+    def __init__(self, rate, tx):
+        steps = 3
+        self.__dict__.update(locals())
+    def all(self):
+        return self.rate, self.steps
+print(Options(0.1, None).rate)
+""",
+            """\
+class Kept(nnx.Module):
+    def __init__(self, rngs):
+        linear = nnx.Linear(3, 3, rngs=rngs)
+        self.call = jax.jit(lambda v: v * 2)
+        self.other = linear
+    def __call__(self, v):
+        return self.other(self.call(v))
+    linear = property(lambda self: self.other)
+    def again(self, v):
+        return self.linear(v)
+print(Kept(nnx.Rngs(0)).again(x))
+""",
+            """\
+class Late:
+    def __init__(self, rate):
+        scale = rate
+    def set(self, scale):
+        self.scale = scale
+        return self.scale
+print(Late(1.0).set(2.0))
+""",
             "class Two(nnx.Module):\n    def __init__(self, rngs):\n        self.fc1 = nnx.Linear(3, 3, rngs=rngs)\n"
             "    def __call__(self, x):\n        return self.fc1(x)\nprint(Two(nnx.Rngs(7))(x))\n",
             "class Any(nnx.Module):\n    def __init__(self, rngs):\n        for i in range(2):\n"
@@ -1410,6 +1489,15 @@ print(Net(nnx.Rngs(0)).last.out_features)
     ),
     "NNX731": Cases(
         bad=(
+            """\
+import flax.linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, quiet):
+        v = nn.Dropout(0.5, deterministic=quiet)(v)
+        v = nn.Dropout(0.5, deterministic=quiet)(v)
+        return nn.Dropout(0.5)(v, deterministic=not quiet)  # NNX731
+""",
             "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.drop = nnx.Dropout(0.5, rngs=rngs)\n"
             "    def __call__(self, x, train=True):\n        return self.drop(x, deterministic=train)  # NNX731\n",
             "class One(nnx.Module):\n    def __init__(self, training, rngs):\n        self.training = training\n"
@@ -1435,6 +1523,25 @@ print(Net(nnx.Rngs(0)).last.out_features)
             "def step(layer, x, train):\n    return dropped(layer, x, train)  # NNX731\n",
         ),
         clean=(
+            """\
+import flax.linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, quiet):
+        v = nn.Dropout(0.5, deterministic=quiet)(v)
+        return nn.Dropout(0.5)(v, deterministic=quiet)
+print(Net().apply({}, x, True))
+""",
+            """\
+import flax.linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, v, quiet):
+        if quiet:
+            return nn.Dropout(0.5)(v, deterministic=quiet)
+        return nn.Dropout(0.5)(v, deterministic=not quiet)
+print(Net().apply({}, x, True))
+""",
             "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.drop = nnx.Dropout(0.5, rngs=rngs)\n"
             "    def __call__(self, x, train=True):\n        return self.drop(x, deterministic=not train)\n"
             "One(nnx.Rngs(7))(x)\n",
@@ -1551,6 +1658,17 @@ print(counting.apply(variables, jnp.ones((2, 3)), mutable=["stats"])[1]["stats"]
     ),
     "NNX732": Cases(
         bad=(
+            """\
+def mask_of(n):
+    causal_mask = jnp.triu(jnp.ones((n, n), dtype=bool))  # NNX732
+    return causal_mask[None, None]
+""",
+            """\
+def attend(scores):
+    n = scores.shape[-1]
+    causal = jnp.triu(jnp.ones((n, n)), k=0).astype(bool)  # NNX732
+    return scores * causal
+""",
             "def causal(n):\n    return jnp.triu(jnp.ones((n, n)), k=1).astype(bool)\n"
             "q = jnp.ones((1, 4, 2, 3))\n"
             "nnx.dot_product_attention(q, q, q, mask=causal(4)[None, None])  # NNX732\n",
@@ -1621,6 +1739,31 @@ class E(nnx.Module):
 """,
         ),
         clean=(
+            """\
+def hidden_of(n):
+    causal_mask = jnp.triu(jnp.ones((n, n), dtype=bool), k=1)
+    return ~causal_mask
+print(hidden_of(3))
+""",
+            """\
+def mask_of(n):
+    causal = jnp.triu(jnp.ones((n, n)))
+    return causal.T
+print(mask_of(3))
+""",
+            """\
+def hidden(scores):
+    n = scores.shape[-1]
+    causal = jnp.triu(jnp.ones((n, n)), k=1)
+    return jnp.where(causal, -jnp.inf, scores)
+print(hidden(jnp.ones((3, 3))))
+""",
+            """\
+def upper(n):
+    factor = jnp.triu(jnp.ones((n, n)))
+    return factor @ factor
+print(upper(3))
+""",
             """\
 def attend(q, k, v, tokens, pad_id):
     keep = tokens != pad_id

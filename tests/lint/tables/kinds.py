@@ -26,6 +26,73 @@ CASES = {
     "NNX874": Cases(
         bad=(
             """\
+def shapes(model):
+    params, graph = nnx.split(model)
+    return jax.tree_util.tree_map(lambda one: one.shape, params)  # NNX874
+""",
+            """\
+def stored(model):
+    params, graph = nnx.split(model)
+    leaves, kept = jax.tree_util.tree_flatten_with_path(params)  # NNX874
+    return leaves, kept
+""",
+            """\
+graph, params = nnx.split(model)
+print(jax.tree.leaves(graph))  # NNX874
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.GRUCell(3, 5, rngs=rngs)
+        self.rngs = rngs.fork()
+    def __call__(self, seq, batch_size):
+        carry = self.cell.initialize_carry((batch_size,), rngs=self.rngs)  # NNX874
+        run = nnx.scan(lambda cell, h, v: cell(h, v), in_axes=(None, nnx.Carry, 1), out_axes=(nnx.Carry, 1))
+        return run(self.cell, carry, seq)[0]
+""",
+            """\
+def noise(rng_init, x_shape):
+    rng_i = jax.random.fold_in(rng_init, 1)
+    return jax.random.normal(x_shape[1:], rng_i, jnp.float32)  # NNX874
+""",
+            """\
+def draw(key, cdf, n):
+    return jax.random.uniform(list(cdf.shape[:-1]) + [n], key, maxval=1.0)  # NNX874
+""",
+            """\
+def loaded(model, restored_params):
+    nnx.update(restored_params, model)  # NNX874
+    return model
+""",
+            """\
+class Evaluator:
+    def __init__(self, eval_rng):
+        self.eval_rng = eval_rng
+    def step(self, eval_step):
+        return jax.random.normal(jax.random.fold_in(eval_step, self.eval_rng))  # NNX874
+""",
+            """\
+def fit(layer_sizes, seed):
+    return [jax.random.normal(jax.random.key(seed), (n,)) for n in layer_sizes]
+def main(layer_sizes, seed):
+    return fit(seed, layer_sizes)  # NNX874
+""",
+            """\
+def bounded(upper):
+    return jnp.where(upper / jnp.sqrt(3), upper < 1e-4, jnp.sqrt(1 - upper))  # NNX874
+""",
+            """\
+def filled(scores, pad_mask):
+    return jnp.where(-1e9, pad_mask, scores)  # NNX874
+""",
+            """\
+class Matrix:
+    def __init__(self, cov):
+        self.cov = cov
+    def symmetric(self):
+        self.cov = jnp.where(self.cov.T, jnp.isnan(self.cov), self.cov)  # NNX874
+""",
+            """\
 def perturb(key, row):
     return row + jax.random.normal(key, row.shape)
 def noisy(rows):
@@ -281,6 +348,80 @@ Crops(hparams, nnx.Rngs(0))
 """,
         ),
         clean=(
+            """\
+graph, params = nnx.split(model)
+graph_alone = nnx.graphdef(model)
+print(len(jax.tree.leaves(params)), jax.tree.map(jnp.shape, params), jax.tree.structure(graph))
+print(len(jax.tree.leaves((graph_alone, params))))
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.GRUCell(3, 5, rngs=rngs)
+        self.rngs = rngs.fork()
+    def __call__(self, seq, batch_size):
+        carry = self.cell.initialize_carry((batch_size, 3), rngs=self.rngs)
+        run = nnx.scan(lambda cell, h, v: cell(h, v), in_axes=(None, nnx.Carry, 1), out_axes=(nnx.Carry, 1))
+        return run(self.cell, carry, seq)[0]
+Encoder(nnx.Rngs(0))(jnp.ones((2, 4, 3)), 2)
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.GRUCell(3, 5, rngs=rngs)
+        self.rngs = rngs.fork()
+    def __call__(self, seq, width):
+        carry = self.cell.initialize_carry((width,), rngs=self.rngs)
+        run = nnx.scan(lambda cell, h, v: cell(h, v), in_axes=(None, nnx.Carry, 1), out_axes=(nnx.Carry, 1))
+        return run(self.cell, carry, seq)[0]
+Encoder(nnx.Rngs(0))(jnp.ones((3, 4)), 3)
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.GRUCell(3, 5, rngs=rngs)
+        self.rngs = rngs.fork()
+    def __call__(self, seq, batch_size):
+        carry = self.cell.initialize_carry((batch_size,), rngs=self.rngs)
+        for t in range(seq.shape[1]):
+            carry, _ = self.cell(carry, seq[:, t])
+        return carry
+Encoder(nnx.Rngs(0))(jnp.ones((2, 4, 3)), 2)
+""",
+            """\
+def noise(key, x_shape):
+    return jax.random.normal(key, x_shape[1:], jnp.float32)
+print(noise(key, (2, 3)))
+""",
+            """\
+def distance(first_point, second_point):
+    return jnp.sum((first_point - second_point) ** 2)
+def both(first_point, second_point):
+    return distance(second_point, first_point)
+print(both(x, x))
+""",
+            """\
+def edge(src, dst, weight):
+    return (src - dst) * weight
+def undirected(src, dst, weight):
+    return edge(src, dst, weight) + edge(dst, src, weight)
+print(undirected(x, x, 1.0))
+""",
+            """\
+def kl(p, q):
+    return jnp.sum(p * (jnp.log(p) - jnp.log(q)))
+def js(p, q):
+    return kl(p, q) + kl(q, p)
+print(js(x, x))
+""",
+            """\
+def chosen(use, y, mask):
+    a = jnp.where(use, y > 0, y < 0)
+    b = jnp.where(use, mask, False)
+    c = jnp.where(mask, y, -1e9)
+    return a, b, c, jnp.where(1 - jnp.eye(3), y < 2, 0)
+print(chosen(True, x, x > 0))
+""",
             """\
 def perturb(key, row):
     return row + jax.random.normal(key, row.shape)
@@ -1138,6 +1279,20 @@ ready(four)
     "NNX878": Cases(
         bad=(
             """\
+def advance(tx: optax.GradientTransformation, params, opt_state, grads):
+    updates, opt_state = tx.update(opt_state, grads)  # NNX878
+    return optax.apply_updates(params, updates), opt_state
+""",
+            """\
+def soft_update(target_params, online_params, tau=0.005):
+    return jax.tree.map(lambda t, p: (1 - tau) * t + tau * p, target_params, online_params)
+class Agent:
+    def __init__(self, state):
+        self.critic_state, self.critic_target_params = state, state.params
+    def follow(self):
+        self.critic_target_params = soft_update(self.critic_state.params, self.critic_target_params)  # NNX878
+""",
+            """\
 def step(params, state, row):
     tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(0.1))
     grads = jax.grad(lambda p: jnp.mean((row * p["w"]) ** 2))(params)
@@ -1197,6 +1352,25 @@ def step(params, opt_state, grads):
             "        return opt_state, updates\n",
         ),
         clean=(
+            """\
+def advance(tx: optax.GradientTransformation, params, opt_state, grads):
+    updates, opt_state = tx.update(grads, opt_state, params)
+    return optax.apply_updates(params, updates), opt_state
+tx = optax.adam(0.1)
+print(advance(tx, x, tx.init(x), x)[0])
+""",
+            """\
+def soft_update(target_params, params, tau=0.005):
+    return jax.tree.map(lambda t, p: (1 - tau) * t + tau * p, target_params, params)
+class Agent:
+    def __init__(self):
+        self.params, self.target_params = x, 0 * x
+    def follow(self):
+        self.target_params = soft_update(self.target_params, self.params)
+agent = Agent()
+agent.follow()
+print(agent.target_params)
+""",
             """\
 def step(w, state, row):
     tx = optax.scale_by_adam()

@@ -471,6 +471,43 @@ def show():
     low, high = parts(x)  # NNX711
     return low + high
 """,
+            """\
+def picked(labels, logits):
+    chosen = jnp.take_along_axis(logits, labels[:, None], axis=1)
+    return -jnp.mean(chosen)
+def loss(w, x, labels):
+    picked(labels, x @ w)  # NNX711
+def evaluate(w, rows, labels):
+    value = loss(w, rows, labels)
+    print(value)
+""",
+            """\
+def body(state, inputs):
+    new = state + inputs
+    (new, new)  # NNX711
+""",
+            """\
+def stretched(v, width):
+    if width > 3:
+        return v
+    padded = jnp.pad(v, (0, width))
+    padded  # NNX711
+print(stretched(x, 4))
+""",
+            """\
+def scored(v, weights) -> jax.Array:
+    kept = v * weights
+    kept[:2]  # NNX711
+""",
+            """\
+def scored(v, weights):
+    \"""Weighs.
+
+    Returns:
+        the sum.
+    \"""
+    jnp.sum(v * weights)  # NNX711
+""",
             "net = nnx.Linear(3, 3, rngs=nnx.Rngs(0)).train()  # NNX711\nprint(net(x))\n",
             "def load(state):\n    net = nnx.update(model, state)  # NNX711\n    return net(x)\n",
             "def ready():\n    net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\n    return net.eval()  # NNX711\n"
@@ -478,6 +515,48 @@ def show():
             "def run(net):\n    return net(x)\nrun(nnx.Linear(3, 3, rngs=nnx.Rngs(0)).eval())  # NNX711\n",
         ),
         clean=(
+            """\
+def stored(v, rows) -> None:
+    total = jnp.sum(v)
+    rows.append(total)
+def first(v):
+    if v.ndim > 1:
+        return v[0]
+    rows = [v]
+    stored(v, rows)
+print(first(x))
+""",
+            """\
+def filed(v, path):
+    jnp.savez(path, v=v)
+def warm_up(v):
+    jnp.dot(v, v)
+warm_up(x)
+""",
+            """\
+def noted(v, rows) -> int:
+    rows.append(v)
+noted(x, [])
+""",
+            """\
+def looked(v, rows):
+    \"""Looks.
+
+    Returns:
+        None
+    \"""
+    jnp.sum(v)
+looked(x, [x])
+""",
+            """\
+def sloped(v):
+    total = jnp.sum(v**2)
+    return total
+def shown(v):
+    total = sloped(v)
+    total
+shown(x)
+""",
             """\
 def rows(table):
     for row in table:

@@ -1694,6 +1694,20 @@ print(total / count)
     "NNX925": Cases(
         bad=(
             """\
+def coupling(w, v):
+    a, b = v[:, :2], v[:, 2:]
+    s = jnp.tanh(a @ w)
+    return jnp.concatenate([a, b * jnp.exp(s)], axis=1), s.sum()  # NNX925
+def log_density(ws, v):
+    total = 0.0
+    for w in ws:
+        v, log_det = coupling(w, v)
+        total += log_det
+    return -0.5 * jnp.sum(v**2, axis=-1) + total
+def loss(ws, v):
+    return -log_density(ws, v).mean()
+""",
+            """\
 def affine(params, v):
     scale, shift = params
     return v * jnp.exp(scale) + shift, jnp.broadcast_to(scale, v.shape)
@@ -1755,6 +1769,33 @@ loss_fn(x, x, 0.01)
             ),
         ),
         clean=(
+            """\
+def coupling(w, v):
+    a, b = v[:, :2], v[:, 2:]
+    s = jnp.tanh(a @ w)
+    return jnp.concatenate([a, b * jnp.exp(s)], axis=1), s.sum(axis=1)
+def log_density(ws, v):
+    total = 0.0
+    for w in ws:
+        v, log_det = coupling(w, v)
+        total += log_det
+    return -0.5 * jnp.sum(v**2, axis=-1) + total
+def loss(ws, v):
+    return -log_density(ws, v).mean()
+print(loss([jnp.eye(2)], jnp.ones((3, 4))))
+""",
+            """\
+def coupling(w, v):
+    a, b = v[..., :2], v[..., 2:]
+    s = jnp.tanh(a @ w)
+    return jnp.concatenate([a, b * jnp.exp(s)], axis=-1), s.sum()
+def log_density(w, v):
+    v, log_det = coupling(w, v)
+    return -0.5 * jnp.sum(v**2, axis=-1) + log_det
+def loss(w, vs):
+    return -jax.vmap(log_density, (None, 0))(w, vs).mean()
+print(loss(jnp.eye(2), jnp.ones((3, 4))))
+""",
             """\
 def affine(params, v):
     scale, shift = params
@@ -1905,6 +1946,10 @@ tx.init(weights)
     ),
     "NNX923": Cases(
         bad=(
+            """\
+def follow(ema, params, rate):
+    return jax.tree.map(lambda e, p: e + (1 - rate) * (e - p), ema, params)  # NNX923
+""",
             _SOFT.replace(
                 "lambda n, o: tau * n + (1 - tau) * o, new, old)",
                 "lambda n, o: (1 - tau) * n + tau * o, new, old)  # NNX923",
@@ -1933,6 +1978,16 @@ Agent().sync()
             "        self.params = optax.incremental_update(self.params, online, 0.005)  # NNX923\n",
         ),
         clean=(
+            """\
+def follow(ema, params, rate):
+    return jax.tree.map(lambda e, p: e + (1 - rate) * (p - e), ema, params)
+print(follow(x, 2 * x, 0.9))
+""",
+            """\
+def beyond(params, before, rate):
+    return jax.tree.map(lambda p, b: p + rate * (p - b), params, before)
+print(beyond(x, 2 * x, 0.9))
+""",
             # a momentum that is small
             _MOVING.replace("e * ema_decay + p * (1 - ema_decay)", "0.05 * e + 0.95 * p").replace("ema,", "momentum,"),
             _SOFT,

@@ -1208,6 +1208,37 @@ print(state.apply_fn({"params": state.params}, jnp.ones((2, 3))).shape)
     "NNX589": Cases(
         bad=(
             """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        v = linen.Dense(3)(v)
+        self.sow("losses", "size", jnp.sum(v**2))
+        return v
+net = Net()
+params = net.init(key, x)["params"]
+def loss(params):
+    y, extra = net.apply({"params": params}, x, mutable=["intermediates"])
+    return y.sum() + sum(jax.tree.leaves(extra.get("losses", {})))  # NNX589
+print(loss(params))
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        v = linen.Dense(3)(v)
+        self.sow("losses", "size", jnp.sum(v**2))
+        return v
+net = Net()
+params = net.init(key, x)["params"]
+def loss(params):
+    y, extra = net.apply({"params": params}, x, mutable="intermediates")
+    return y.sum(), extra
+(value, extra), grads = jax.value_and_grad(loss, has_aux=True)(params)
+print(extra["losses"])  # NNX589
+""",
+            """\
 from flax import linen as nn
 class Net(nn.Module):
     @nn.compact
@@ -1242,6 +1273,64 @@ total = net.apply(variables, jnp.ones((2, 3)), True, mutable=True) - 1.0  # NNX5
 """,
         ),
         clean=(
+            """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        v = linen.Dense(3)(v)
+        self.sow("losses", "size", jnp.sum(v**2))
+        return v
+net = Net()
+params = net.init(key, x)["params"]
+def loss(params):
+    y, extra = net.apply({"params": params}, x, mutable=["intermediates", "losses"])
+    return y.sum() + sum(jax.tree.leaves(extra.get("losses", {})))
+print(loss(params))
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        v = linen.Dense(3)(v)
+        self.sow("losses", "size", jnp.sum(v**2))
+        return v
+net = Net()
+params = net.init(key, x)["params"]
+def loss(params):
+    y, extra = net.apply({"params": params}, x, mutable=True)
+    return y.sum() + sum(jax.tree.leaves(extra.get("losses", {})))
+print(loss(params))
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        v = linen.Dense(3)(v)
+        self.sow("losses", "size", jnp.sum(v**2))
+        return v
+net = Net()
+params = net.init(key, x)["params"]
+def loss(params, names=('losses',)):
+    y, extra = net.apply({"params": params}, x, mutable=list(names))
+    return y.sum() + sum(jax.tree.leaves(extra.get("losses", {})))
+print(loss(params))
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        v = linen.Dense(3)(v)
+        self.sow("losses", "size", jnp.sum(v**2))
+        return v
+net = Net()
+params = net.init(key, x)["params"]
+y, extra = net.apply({"params": params}, x, mutable=["intermediates"])
+print(extra["losses"] if "losses" in extra else 0)
+""",
             """\
 from flax import linen as nn
 class Net(nn.Module):
@@ -1897,6 +1986,20 @@ class Net(Base):
 """,
         ),
         clean=(
+            """\
+from flax import linen as nn
+class Outer(nn.Module):
+    width: int
+    @nn.compact
+    def __call__(self, x):
+        class Block(nn.Module):
+            channels: int
+            @nn.compact
+            def __call__(self, x):
+                return nn.Dense(self.channels)(x)
+        return Block(channels=self.width)(x)
+Outer(3).init(jax.random.key(0), jnp.ones((1, 2)))
+""",
             """\
 from flax import linen as nn
 class Base(nn.Module):

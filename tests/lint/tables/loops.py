@@ -129,6 +129,24 @@ print(total(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), jnp.ones((4, 2, 3))))
     "NNX798": Cases(
         bad=(
             """\
+def rollout(step, state, obs):
+    def body(carry, _):
+        state, last_obs = carry
+        obs, state = step(state, last_obs)
+        return (state, last_obs), state  # NNX798
+    return jax.lax.scan(body, (state, obs), None, 3)
+""",
+            """\
+def descend(cost, start, tx):
+    def body(carry, _):
+        point, moments = carry
+        updates, moments = tx.update(jax.grad(cost)(point), moments)
+        moved = optax.apply_updates(point, updates)
+        assert moved.shape == point.shape
+        return (point, moments), None  # NNX798
+    return jax.lax.scan(body, (start, tx.init(start)), None, 3)
+""",
+            """\
 from flax import linen as nn
 attend = nn.MultiHeadDotProductAttention(num_heads=2, qkv_features=8, decode=True)
 def whole(variables, v, n):
@@ -230,6 +248,26 @@ def run(cell, xs):
             "Old().init_with_output(jax.random.key(7), jnp.ones((2, 5, 3)))\n",
         ),
         clean=(
+            """\
+def rollout(state, obs):
+    def body(carry, _):
+        state, last_obs = carry
+        obs = jnp.sin(state + last_obs)
+        carry = (state + 1.0, obs)
+        return carry, last_obs
+    return jax.lax.scan(body, (state, obs), None, 3)
+print(rollout(0.0, 1.0))
+""",
+            """\
+def searched(cost, start, tx):
+    def body(carry, _):
+        point, moments = carry
+        updates, moments = tx.update(jax.grad(cost)(point), moments)
+        moved = optax.apply_updates(point, updates)
+        return (point, moments), cost(moved)
+    return jax.lax.scan(body, (start, tx.init(start)), None, 3)
+print(searched(lambda p: jnp.sum(p**2), x, optax.sgd(0.1))[1])
+""",
             """\
 from flax import linen as nn
 attend = nn.MultiHeadDotProductAttention(num_heads=1, qkv_features=4, decode=True)
@@ -581,6 +619,15 @@ jax.lax.scan(body, jnp.float32(1), x)
     "NNX865": Cases(
         bad=(
             """\
+def losses(update, first, v, y):
+    def step(prior, inputs):
+        cost, target = inputs
+        posterior = update(cost, prior)
+        return (target - posterior, posterior), posterior  # NNX865
+    _, (errors, posteriors) = jax.lax.scan(step, first["prior"], (v, y))
+    return errors, posteriors
+""",
+            """\
 def moments(xs):
     def update(carry, x):
         count, mean = carry
@@ -864,8 +911,77 @@ print(jax.lax.cond(x[0] > 0, take, lambda pair: (pair[0], 0), (x, x)))  # NNX865
             "y = jax.lax.switch(1, [lambda s: (s, 1.0), lambda s: (s * 2, True)], x)  # NNX865\n",
             "y = jax.lax.cond(x[0] > 0, lambda: {'x': x, 'ok': not x.ndim}, lambda: {'x': x, 'ok': 0})  # NNX865\n",
             "y = jax.lax.cond(x[0] > 0, lambda s: 0, lambda s: s, x.sum())  # NNX865\n",
+            """\
+from typing import NamedTuple
+class Walk(NamedTuple):
+    v: jax.Array
+    n: jax.Array
+def counted(walk, w):
+    return walk._replace(n=walk.n + 0.5 * w)
+def moved(walk, dt=0.1):
+    return walk._replace(v=(1.0 - dt) * walk.v)
+def body(walk, w):
+    return moved(counted(walk, w)), walk.v  # NNX865
+out = jax.lax.scan(body, Walk(x, jnp.zeros((), jnp.int32)), x)
+""",
+            """\
+from typing import NamedTuple
+class Walk(NamedTuple):
+    v: jax.Array
+    n: jax.Array
+class Walker:
+    def counted(self, walk, w):
+        return walk._replace(n=walk.n + 0.5 * w)
+    def step(self, walk, w):
+        walk = self.counted(walk, w)
+        return walk._replace(v=0.9 * walk.v), None  # NNX865
+    def run(self, ws):
+        return jax.lax.scan(self.step, Walk(x, jnp.zeros((), jnp.int32)), ws)
+""",
+            """\
+from typing import NamedTuple
+class Walk(NamedTuple):
+    v: jax.Array
+    n: jax.Array
+def body(i, walk):
+    walk = walk._replace(n=walk.n / 2)
+    walk = walk._replace(v=0.9 * walk.v)
+    return walk  # NNX865
+out = jax.lax.fori_loop(0, 3, body, Walk(x, jnp.zeros((), jnp.int32)))
+""",
         ),
         clean=(
+            """\
+def losses(update, first, v, y):
+    def step(prior, inputs):
+        cost, target = inputs
+        posterior = update(cost, prior)
+        return posterior, (target - posterior, posterior)
+    _, (errors, posteriors) = jax.lax.scan(step, first["prior"], (v, y))
+    return errors, posteriors
+print(losses(lambda a, b: a + b, {"prior": 0.0}, x, x))
+""",
+            """\
+def pairs(first, v):
+    def step(carry, one):
+        a, b = carry
+        return (b, a + one), a
+    _, (one, two) = jax.lax.scan(step, first["pair"], v[:2])
+    return one, two
+print(pairs({"pair": (0.0, 1.0)}, x))
+""",
+            """\
+def checked(a, b):
+    def kept():
+        return jax.lax.cond(
+            jnp.all(jnp.isfinite(a)), lambda: (a, b),
+            lambda: jax.lax.stop_gradient(jax.lax.cond(False, lambda: (a, b), lambda: (a, b))),
+        )
+    def best():
+        return jax.lax.cond(a.sum() > 0, lambda: (b, jnp.arange(3)), lambda: jax.lax.top_k(a, 3))
+    return kept(), best()
+checked(jnp.arange(3.0), jnp.ones(3))
+""",
             """\
 def mapped(rows):
     def body(carry, row):
@@ -1189,10 +1305,59 @@ def body(w, row):
     return w - row.v, row.rate * w
 out = jax.lax.scan(body, jnp.zeros(3, jnp.bfloat16), Rows(jnp.ones((4, 3), jnp.bfloat16), jnp.linspace(0.1, 0.01, 4)))
 """,
+            """\
+from typing import NamedTuple
+class Walk(NamedTuple):
+    v: jax.Array
+    n: jax.Array
+def counted(walk, w):
+    return walk._replace(n=walk.n + 0.5 * w)
+def rounded(walk):
+    return walk._replace(n=walk.n.astype(jnp.int32))
+def body(walk, w):
+    return rounded(counted(walk, w)), walk.v
+out = jax.lax.scan(body, Walk(x, jnp.zeros((), jnp.int32)), x)
+""",
+            """\
+from typing import NamedTuple
+class Walk(NamedTuple):
+    v: jax.Array
+    n: jax.Array
+def touched(walk, w):
+    return Walk(walk.v + w, walk.n + 1)
+def body(walk, w):
+    walk = walk._replace(n=walk.n / 2)
+    walk = walk._replace(n=jnp.zeros((), jnp.int32))
+    return touched(walk, 0.5 * w)._replace(v=walk.v), None
+out = jax.lax.scan(body, Walk(x, jnp.zeros((), jnp.int32)), x)
+""",
+            """\
+class Span:
+    left, right = 0.0, 1.0
+def halved(span, level):
+    def body(ends, _):
+        left, right = ends
+        middle = ends.mean()
+        return jnp.where(middle < level, jnp.array([middle, right]), jnp.array([left, middle])), middle
+    return jax.lax.scan(body, jnp.array([span.left, span.right]), None, length=4)
+print(halved(Span(), 0.3))
+""",
         ),
     ),
     "NNX866": Cases(
         bad=(
+            """\
+def advance(state, _):
+    return state + 1, state.sum()
+def run(initial_state, n):
+    return jax.lax.scan(advance, None, initial_state, n)  # NNX866
+""",
+            """\
+def apply(state, p):
+    return state * p, None
+def run(initial_state, reshaped_params):
+    return jax.lax.scan(apply, reshaped_params, initial_state)  # NNX866
+""",
             """\
 def follow(place, forces):
     def step(place, force):
@@ -1231,6 +1396,30 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
             "y = jax.lax.cond(x[0] > 0, lambda: x, lambda a: a, x)  # NNX866\n",
         ),
         clean=(
+            """\
+def apply(state, p):
+    return state * p, None
+def run(initial_state, reshaped_params):
+    return jax.lax.scan(apply, initial_state, reshaped_params)
+print(run(1.0, x))
+""",
+            """\
+def apply(carry, init_state):
+    return carry, init_state * 2
+def run(inputs, init_states):
+    return jax.lax.scan(apply, None, init_states)
+print(run(x, x))
+""",
+            """\
+def fill(buffer, mask, scores, places):
+    def update(carry, step):
+        buffer, mask = carry
+        score, place = step
+        return (buffer.at[place].set(score), mask.at[place].set(True)), None
+    carry = (scores, places, scores)[:2]
+    return jax.lax.scan(update, (buffer, mask), carry)[0]
+fill(jnp.zeros(4), jnp.zeros(4, bool), jnp.ones(2), jnp.arange(2))
+""",
             """\
 def follow(place, forces):
     def step(place, force):
@@ -1289,6 +1478,15 @@ print(jax.lax.fori_loop(0, 3, partial(body, **{"scale": 2.0, "shift": 1.0}), x))
     ),
     "NNX867": Cases(
         bad=(
+            """\
+tx = optax.chain(optax.clip(1.0), optax.adam(0.1))
+def step(p, state):
+    updates, state = tx.update(p, state, p)
+    return optax.apply_updates(p, updates), state
+def train(ps):
+    state = tx.init(ps)
+    return jax.vmap(step)(ps, state)  # NNX867
+""",
             """\
 def gram(kernel, v, w):
     rows = jax.vmap(kernel, in_axes=(None, 0, None))
@@ -1492,6 +1690,19 @@ y = nnx.vmap(lambda member, v: member(v))(stack, jnp.ones((8, 3)))  # NNX867
 """,
         ),
         clean=(
+            """\
+tx = optax.chain(optax.clip(1.0), optax.adam(0.1))
+plain = optax.sgd(0.1, momentum=0.9)
+def step(p, state):
+    updates, state = tx.update(p, state, p)
+    return optax.apply_updates(p, updates), state
+def falling(p, state):
+    updates, state = plain.update(p, state, p)
+    return optax.apply_updates(p, updates), state
+def train(ps):
+    return jax.vmap(step)(ps, jax.vmap(tx.init)(ps)), jax.vmap(falling)(ps, plain.init(ps))
+print(train(jnp.ones((2, 3))))
+""",
             """\
 def scaled(self, a, b):
     return self.factor * a * b

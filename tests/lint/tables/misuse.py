@@ -980,8 +980,39 @@ class Trainer:
         blend(self.slow, self.net)  # NNX856
 Trainer().fit()
 """,
+            """\
+from typing import NamedTuple
+class Wave(NamedTuple):
+    now: jax.Array
+    before: jax.Array
+class Solver:
+    @partial(jax.jit, static_argnums=0, donate_argnums=1)
+    def advance(self, wave):
+        return Wave(2 * wave.now - wave.before, wave.now)
+def begin(n):
+    bump = jnp.exp(-jnp.linspace(0.0, 1.0, n))
+    return Wave(now=bump, before=bump)
+def run(solver, rounds):
+    wave = begin(8)
+    for _ in range(rounds):
+        wave = solver.advance(wave)  # NNX856
+    return wave
+run(Solver(), 3)
+""",
         ),
         clean=(
+            """\
+@partial(jax.jit, donate_argnums=0)
+def val_step(state, batch):
+    return jnp.mean((state["w"] * batch) ** 2), jnp.max(batch)
+def validate(state, batches):
+    losses = []
+    for batch in batches:
+        loss, most = val_step(state, batch)
+        losses.append((loss, most))
+    return losses
+validate({"w": jnp.ones((2, 2))}, [jnp.ones((2, 2)), jnp.zeros((2, 2))])
+""",
             """\
 step = jax.pmap(lambda params, average: (params + 1, average + params), donate_argnums=(0, 1))
 params = jax.pmap(lambda v: v)(jnp.ones((1, 3)))
@@ -1550,6 +1581,28 @@ def run(p):
     return p
 print(run(jnp.ones(3)))
 """,
+            """\
+from typing import NamedTuple
+class Wave(NamedTuple):
+    now: jax.Array
+    before: jax.Array
+class Solver:
+    @partial(jax.jit, static_argnums=0, donate_argnums=1)
+    def advance(self, wave):
+        return Wave(2 * wave.now - wave.before, wave.now)
+class Other:
+    def advance(self, wave):
+        return wave
+def run(solver, other, rounds):
+    bump = jnp.exp(-jnp.linspace(0.0, 1.0, 8))
+    wave = Wave(now=bump, before=jnp.copy(bump))
+    for _ in range(rounds):
+        wave = solver.advance(wave)
+    same = Wave(now=x, before=x)
+    other.advance(same)
+    return wave, same
+print(run(Solver(), Other(), 3))
+""",
         ),
     ),
     "NNX857": Cases(
@@ -1588,6 +1641,25 @@ def loss_fn(net, v):
     return jnp.mean(net(v) ** 2)
 grad_fn = nnx.jit(nnx.grad(loss_fn))
 loss, grads = grad_fn(model, x)  # NNX857
+""",
+            """\
+def hvp(f, v, u):
+    return jax.jvp(jax.grad(f), (v,), (u,))[0]  # NNX857
+""",
+            """\
+def curvature(v, u):
+    hv = jax.jvp(jax.grad(lambda w: jnp.sum(w**4)), (v,), (u,))[0]  # NNX857
+    return jnp.vdot(u, hv)
+""",
+            """\
+def rate(f, t):
+    y_dot, y = jax.jvp(f, (t,), (1.0,))  # NNX857
+    return y_dot / y
+""",
+            """\
+from jax import grad, jvp
+def operator(f, v):
+    return lambda u: jvp(grad(f), (v,), (u,))[0] + 0.1 * u  # NNX857
 """,
         ),
         clean=(
@@ -1642,6 +1714,25 @@ loss, grads = jax.value_and_grad(lambda v: (v * v).sum())(x)
             """\
 left, right = jax.grad(lambda pair: (pair[0] * pair[1]).sum())((x, x))
 slopes, extra = jax.grad(lambda v: ((v * v).sum(), v), has_aux=True)(x)
+""",
+            """\
+def hvp(f, v, u):
+    return jax.jvp(jax.grad(f), (v,), (u,))[1]
+print(hvp(lambda w: jnp.sum(w**4), x, x))
+""",
+            """\
+f = lambda w: jnp.sum(w**4)
+slope, hv = jax.jvp(jax.grad(f), (x,), (x,))
+y, y_dot = jax.jvp(f, (x,), (x,))
+value = jax.jvp(f, (x,), (x,))[0]
+primal, tangent, extra = jax.jvp(lambda w: (f(w), w), (x,), (x,), has_aux=True)
+print(slope, hv, y, y_dot, value)
+""",
+            """\
+f = lambda w: jnp.sum(w**4)
+slope = jax.jvp(jax.grad(f), (x,), (x,))[0]
+bent = jax.jvp(jax.grad(f), (x,), (x,))[1]
+print(slope, bent)
 """,
         ),
     ),
@@ -1914,6 +2005,35 @@ rebuild(model)
     "NNX860": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.lin(v))
+class Evaluator:
+    def score(self, net):
+        net.eval()  # NNX860
+        return [float(net(batch).sum()) for batch in batches]
+class Trainer:
+    def __init__(self, net, evaluator):
+        self.net = net
+        self.evaluator = evaluator
+        self.opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+    def epoch(self):
+        learn(self.net, self.opt, x)
+    def fit(self, epochs):
+        self.net.train()
+        for _ in range(epochs):
+            self.epoch()
+            print(self.evaluator.score(self.net))
+@nnx.jit
+def learn(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+Trainer(Net(nnx.Rngs(0)), Evaluator()).fit(3)
+""",
+            """\
 net = nnx.Dropout(0.1, rngs=nnx.Rngs(0))
 def train_step(net, v):
     return nnx.value_and_grad(lambda m: m(v).sum())(net)
@@ -1956,6 +2076,66 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.lin(v))
+class Evaluator:
+    def score(self, net):
+        net.eval()
+        return [float(net(batch).sum()) for batch in batches]
+class Trainer:
+    def __init__(self, net, evaluator):
+        self.net = net
+        self.evaluator = evaluator
+        self.opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+    def epoch(self):
+        learn(self.net, self.opt, x)
+    def fit(self, epochs):
+        for _ in range(epochs):
+            self.net.train()
+            self.epoch()
+            print(self.evaluator.score(self.net))
+@nnx.jit
+def learn(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+Trainer(Net(nnx.Rngs(0)), Evaluator()).fit(3)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.lin(v))
+class Evaluator:
+    def score(self, net):
+        net.eval()
+        found = [float(net(batch).sum()) for batch in batches]
+        net.train()
+        return found
+class Trainer:
+    def __init__(self, net, evaluator):
+        self.net = net
+        self.evaluator = evaluator
+        self.opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+    def epoch(self):
+        learn(self.net, self.opt, x)
+    def fit(self, epochs):
+        self.net.train()
+        for _ in range(epochs):
+            self.epoch()
+            print(self.evaluator.score(self.net))
+@nnx.jit
+def learn(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+Trainer(Net(nnx.Rngs(0)), Evaluator()).fit(3)
+""",
             """\
 net = nnx.Dropout(0.1, rngs=nnx.Rngs(0))
 def train_step(net, v):
@@ -2566,6 +2746,17 @@ init = parted('cols')
         ),
         clean=(
             """\
+class Sampler:
+    def __init__(self, n_devices=1):
+        self.n_devices = n_devices
+    def sample(self, key):
+        again = jax.random.uniform(key) < 0.5
+        if self.n_devices > 1:
+            again = jax.lax.all_gather(again, axis_name="device")[0]
+        return again
+jax.vmap(Sampler().sample)(jax.random.split(jax.random.key(0), 2))
+""",
+            """\
 def mean(tree, axis_name=None):
     if axis_name is not None:
         tree = jax.lax.pmean(tree, axis_name)
@@ -2718,6 +2909,16 @@ def total(v):
     "NNX869": Cases(
         bad=(
             """\
+def shares(w, v):
+    return jax.nn.softmax(v @ w)
+class Trainer:
+    def __init__(self, apply_fn):
+        self.apply_fn = apply_fn
+    def loss(self, w, v, labels):
+        return optax.softmax_cross_entropy_with_integer_labels(self.apply_fn(w, v), labels).mean()  # NNX869
+print(Trainer(shares).loss(jnp.ones((3, 2)), jnp.ones((2, 3)), jnp.array([0, 1])))
+""",
+            """\
 def drawn(key, logits, temperature):
     chances = jax.nn.softmax(logits) / temperature
     return jax.random.categorical(key, chances)  # NNX869
@@ -2855,6 +3056,18 @@ loss(Net(nnx.Rngs(0)), x)
 """,
         ),
         clean=(
+            """\
+def scores(w, v):
+    return v @ w
+def shares(w, v):
+    return jax.nn.softmax(v @ w)
+class Trainer:
+    def __init__(self, apply_fn):
+        self.apply_fn = apply_fn
+    def loss(self, w, v, labels):
+        return optax.softmax_cross_entropy_with_integer_labels(self.apply_fn(w, v), labels).mean()
+print(Trainer(scores).loss(jnp.ones((3, 2)), jnp.ones((2, 3)), jnp.array([0, 1])), shares(jnp.ones((3, 2)), x))
+""",
             """\
 def drawn(key, logits, temperature):
     return jax.random.categorical(key, logits / temperature)
@@ -3156,6 +3369,23 @@ jax.grad(loss)({"query": jnp.ones(3), "out": jnp.ones(3)}, jnp.ones((2, 4, 3)), 
 """,
         ),
         clean=(
+            """\
+from typing import NamedTuple
+class Batch(NamedTuple):
+    measured: jax.Array
+    scale: jax.Array
+def make_batch(measured, scale):
+    return Batch(jnp.asarray(measured), jnp.abs(scale))
+def loss(batch):
+    seen = batch.measured
+    return jnp.sum((jnp.sqrt(jnp.maximum(seen, 0.0)) - batch.scale) ** 2)
+def fit(scale, measured):
+    def of(scale):
+        batch = make_batch(measured=measured, scale=scale)
+        return loss(batch)
+    return jax.grad(of)(scale)
+fit(jnp.ones(3), jnp.arange(3.0))
+""",
             """\
 def turned(rotation, v):
     quat = jnp.array([rotation[0], -rotation[1], -rotation[2], -rotation[3]])
@@ -3500,6 +3730,30 @@ jax.grad(loss)({"query": jnp.ones(3), "out": jnp.ones(3)}, jnp.ones((2, 4, 3)), 
     "NNX871": Cases(
         bad=(
             """\
+def advance(state, tx, grads):
+    updates, moments = tx.update(grads, state.opt_state, state.params)  # NNX871
+    return state._replace(params=optax.apply_updates(state.params, updates))
+""",
+            """\
+import dataclasses
+def advance(state, grads):
+    updates, new_state = state.tx.update(grads, state.opt_state, state.params)  # NNX871
+    params = optax.apply_updates(state.params, updates)
+    new = dataclasses.replace(state, step=state.step + 1, params=params)
+    if state.decay is not None:
+        new = dataclasses.replace(new, average=jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, state.average, params))
+    return new, optax.global_norm(grads)
+""",
+            """\
+def objective(model, x):
+    return (model(x) ** 2).mean()
+@nnx.jit
+def advance(model, optimizer: nnx.Optimizer, x):
+    loss, grads = nnx.value_and_grad(objective)(model, x)  # NNX871
+    return grads, loss
+_, loss = advance(model, optimizer, x)
+""",
+            """\
 @nnx.jit
 def step(model, optimizer, x):
     grads = nnx.grad(lambda m: (m(x) ** 2).mean())(model)  # NNX871
@@ -3556,6 +3810,39 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+from typing import Any, NamedTuple
+class State(NamedTuple):
+    params: Any
+    opt_state: Any
+def advance(state, tx, grads):
+    updates, moments = tx.update(grads, state.opt_state, state.params)
+    state = state._replace(params=optax.apply_updates(state.params, updates))
+    return state._replace(opt_state=moments)
+tx = optax.adam(0.1)
+print(advance(State(x, tx.init(x)), tx, x).params)
+""",
+            """\
+from typing import Any, NamedTuple
+class State(NamedTuple):
+    params: Any
+    opt_state: Any
+def tried(state, tx, grads):
+    updates, unused = tx.update(grads, state.opt_state, state.params)
+    return optax.apply_updates(state.params, updates)
+tx = optax.adam(0.1)
+print(tried(State(x, tx.init(x)), tx, x))
+""",
+            """\
+def objective(model, x):
+    return (model(x) ** 2).mean()
+@nnx.jit
+def measured(model, optimizer: nnx.Optimizer, x):
+    loss, grads = nnx.value_and_grad(objective)(model, x)
+    return grads, loss
+grads, loss = measured(model, optimizer, x)
+optimizer.update(model, grads)
+""",
             """\
 def shapes(model, x):
     grads = nnx.grad(lambda m: (m(x) ** 2).mean())(model)
@@ -3686,6 +3973,63 @@ y = follow(x, tracker.init(x))
     ),
     "NNX743": Cases(
         bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.lin(v))
+@nnx.jit
+def learn(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+@nnx.jit
+def score(net, v):
+    return net(v).sum()
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+        self.learn = nnx.cached_partial(learn, self.net, self.opt)
+        self.score = nnx.cached_partial(score, self.net)  # NNX743
+    def fit(self):
+        self.net.train()
+        for batch in batches:
+            self.learn(batch)
+    def evaluate(self):
+        self.net.eval()
+        for batch in batches:
+            print(self.score(batch))
+trainer = Trainer(Net(nnx.Rngs(0)))
+trainer.fit()
+trainer.evaluate()
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.lin(v))
+@nnx.jit
+def learn(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+@nnx.jit
+def score(net, v):
+    return net(v).sum()
+def run(net, opt):
+    fast_learn = nnx.cached_partial(learn, net, opt)
+    fast_score = nnx.cached_partial(score, net)  # NNX743
+    for batch in batches:
+        net.train()
+        fast_learn(batch)
+        net.eval()
+        print(fast_score(batch))
+net = Net(nnx.Rngs(0))
+run(net, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param))
+""",
             _TAKEN_APART.replace("    copied.eval()\n", "").replace("nnx.split(net)", "nnx.split(net)  # NNX743"),
             # by a function that evaluates
             _TAKEN_APART.replace("nnx.split(net)", "nnx.split(net)  # NNX743").replace(
@@ -3809,6 +4153,117 @@ print(fast(x))
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.lin(v))
+@nnx.jit
+def learn(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+@nnx.jit
+def score(net, v):
+    return net(v).sum()
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+        self.learn = nnx.cached_partial(learn, self.net, self.opt)
+    def fit(self):
+        self.net.train()
+        for batch in batches:
+            self.learn(batch)
+    def evaluate(self):
+        self.net.eval()
+        fast = nnx.cached_partial(score, self.net)
+        for batch in batches:
+            print(fast(batch))
+trainer = Trainer(Net(nnx.Rngs(0)))
+trainer.fit()
+trainer.evaluate()
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.lin(v))
+@nnx.jit
+def learn(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+@nnx.jit
+def score(net, v):
+    return net(v).sum()
+class Trainer:
+    def __init__(self, net):
+        net.eval()
+        self.net = net
+        self.opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+        self.score = nnx.cached_partial(score, self.net)
+    def fit(self):
+        for batch in batches:
+            print(batch)
+    def evaluate(self):
+        self.net.eval()
+        for batch in batches:
+            print(self.score(batch))
+trainer = Trainer(Net(nnx.Rngs(0)))
+trainer.fit()
+trainer.evaluate()
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.lin(v))
+@nnx.jit
+def learn(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+@nnx.jit
+def score(net, v):
+    return net(v).sum()
+def run(net, opt):
+    fast_score = nnx.cached_partial(score, net)
+    for batch in batches:
+        net.eval()
+        print(fast_score(batch))
+net = Net(nnx.Rngs(0))
+run(net, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.drop(self.lin(v))
+@nnx.jit
+def learn(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+@nnx.jit
+def score(net, v):
+    return net(v).sum()
+def run(net, opt):
+    fast_learn = nnx.cached_partial(learn, net, opt)
+    net.train()
+    for batch in batches:
+        fast_learn(batch)
+    net.eval()
+    fast_score = nnx.cached_partial(score, net)
+    for batch in batches:
+        print(fast_score(batch))
+net = Net(nnx.Rngs(0))
+run(net, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param))
+""",
             # the mode is set before, again, or of what is merged
             _TAKEN_APART,
             _TAKEN_APART.replace("    copied.eval()\n", "")

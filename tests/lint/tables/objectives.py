@@ -457,6 +457,21 @@ grads = nnx.grad(loss_fn)(agent, obs, jnp.zeros((5, 2)))
     ),
     "NNX733": Cases(
         bad=(
+            """\
+class Probe(nnx.Module):
+    def __init__(self, freeze, rngs):
+        self.body = nnx.Linear(3, 8, rngs=rngs)
+        self.head = nnx.Linear(8, 2, rngs=rngs)
+        self.freeze = freeze
+    def __call__(self, v):
+        h = self.body(v)
+        if self.freeze:
+            h = jax.lax.stop_gradient(h)
+        return self.head(h)
+probe = Probe(True, nnx.Rngs(0))
+opt = nnx.Optimizer(probe, optax.adamw(1e-3), wrt=nnx.Param)  # NNX733
+opt.update(probe, nnx.grad(lambda m: m(x).sum())(probe))
+""",
             _PROBE + "opt = nnx.Optimizer(probe, optax.adamw(1e-3), wrt=nnx.Param)  # NNX733\n" + _STEP,
             _NAMED
             + """\
@@ -483,6 +498,54 @@ print(probe.body.first.kernel[...])
 """,
         ),
         clean=(
+            """\
+class Probe(nnx.Module):
+    def __init__(self, freeze, rngs):
+        self.body = nnx.Linear(3, 8, rngs=rngs)
+        self.head = nnx.Linear(8, 2, rngs=rngs)
+        self.freeze = freeze
+    def __call__(self, v):
+        h = self.body(v)
+        if self.freeze:
+            h = jax.lax.stop_gradient(h)
+        return self.head(h)
+probe = Probe(False, nnx.Rngs(0))
+opt = nnx.Optimizer(probe, optax.adamw(1e-3), wrt=nnx.Param)
+opt.update(probe, nnx.grad(lambda m: m(x).sum())(probe))
+""",
+            """\
+class Probe(nnx.Module):
+    def __init__(self, freeze, rngs):
+        self.body = nnx.Linear(3, 8, rngs=rngs)
+        self.head = nnx.Linear(8, 2, rngs=rngs)
+        self.freeze = freeze
+    def __call__(self, v):
+        h = self.body(v)
+        if self.freeze:
+            h = jax.lax.stop_gradient(h)
+        return self.head(h)
+probe = Probe(True, nnx.Rngs(0))
+opt = nnx.Optimizer(probe, optax.adamw(1e-3), wrt=nnx.Param)
+probe.freeze = False
+opt.update(probe, nnx.grad(lambda m: m(x).sum())(probe))
+""",
+            """\
+class Probe(nnx.Module):
+    def __init__(self, freeze, rngs):
+        self.body = nnx.Linear(3, 8, rngs=rngs)
+        self.head = nnx.Linear(8, 2, rngs=rngs)
+        self.freeze = freeze
+    def __call__(self, v):
+        h = self.body(v)
+        if self.freeze:
+            h = jax.lax.stop_gradient(h)
+        else:
+            h = 2 * h
+        return self.head(h)
+probe = Probe(x.sum() > 99, nnx.Rngs(0))
+opt = nnx.Optimizer(probe, optax.adamw(1e-3), wrt=nnx.Param)
+opt.update(probe, nnx.grad(lambda m: m(x).sum())(probe))
+""",
             _PROBE + "opt = nnx.Optimizer(probe, optax.adam(1e-3), wrt=nnx.Param)\n" + _STEP,
             _PROBE + "opt = nnx.Optimizer(probe, optax.adamw(1e-3, weight_decay=0.0), wrt=nnx.Param)\n" + _STEP,
             _PROBE

@@ -873,6 +873,25 @@ print(jax.lax.associative_scan(op, (x, x), reverse=False)[1])
     "NNX532": Cases(
         bad=(
             """\
+def evolved(psi, rounds):
+    def step(psi, _):
+        psi = jnp.tanh(psi)
+        current_norm = jnp.sum(psi**2)
+        return psi, current_norm
+    norm_history, psi_final = jax.lax.scan(step, psi, None, length=rounds)  # NNX532
+    return psi_final, norm_history
+print(evolved(x, 3))
+""",
+            """\
+def fitted(weights, rows):
+    def step(weights, row):
+        new_weights = weights - 0.1 * row
+        loss = jnp.sum(row)
+        return loss, new_weights
+    last_weights, losses = jax.lax.scan(step, weights, rows)  # NNX532
+    return last_weights, losses
+""",
+            """\
 def moments(rows):
     mean = rows.mean(axis=0)
     variance = rows.var(axis=0)
@@ -901,8 +920,47 @@ def fit(params, state, rows):
         params, state, loss = update(params, state, row)  # NNX532
     return params, loss
 """,
+            """\
+def principal(cov, v):
+    vecs, vals = jnp.linalg.eigh(cov)  # NNX532
+    return v @ vecs[:, -2:], vals
+""",
+            """\
+def thin(m):
+    s, u, vh = jnp.linalg.svd(m, full_matrices=False)  # NNX532
+    return u * s @ vh
+""",
+            """\
+def log_density(cov, v):
+    logdet, sign = jnp.linalg.slogdet(cov)  # NNX532
+    return -0.5 * (logdet + v @ jnp.linalg.solve(cov, v))
+""",
         ),
         clean=(
+            """\
+def step(psi, _):
+    psi = jnp.tanh(psi)
+    current_norm = jnp.sum(psi**2)
+    return psi, current_norm
+psi_final, norm_history = jax.lax.scan(step, x, None, length=3)
+print(psi_final, norm_history)
+""",
+            """\
+def step(state, row):
+    new_state = state + row
+    loss = jnp.sum(new_state)
+    return new_state, loss
+out, losses = jax.lax.scan(step, x, jnp.ones((2, 3)))
+states, value = jax.lax.scan(lambda state, row: (state + row, state), x, jnp.ones((2, 3)))
+print(out, losses, states, value)
+""",
+            """\
+def step(norm, row):
+    norm_now = norm + row
+    return norm_now, norm
+norm_rows, row_norms = jax.lax.scan(step, x, jnp.ones((2, 3)))
+print(norm_rows, row_norms)
+""",
             """\
 def moments(rows):
     mean = rows.mean(axis=0)
@@ -947,6 +1005,40 @@ def chosen(flag, key):
     return key, key
 second, first = chosen(True, jax.random.key(0))
 print(first, second)
+""",
+            """\
+def parts(m):
+    vals, vecs = jnp.linalg.eigh(m)
+    w, v = jnp.linalg.eigh(m)
+    v, w = jnp.linalg.eigh(m)
+    u, s, vh = jnp.linalg.svd(m)
+    q, r = jnp.linalg.qr(m)
+    sign, logdet = jnp.linalg.slogdet(m)
+    return vals, vecs, w, v, u, s, vh, q, r, sign, logdet
+print(parts(jnp.outer(x, x) + jnp.eye(3)))
+""",
+            """\
+def parts(m):
+    eigvals, eigvecs = jax.scipy.linalg.eigh(m)
+    u, s, v = jnp.linalg.svd(m)
+    u, s, vt = jnp.linalg.svd(m, full_matrices=False)
+    return eigvals, eigvecs, u, s, v, vt
+print(len(parts(jnp.outer(x, x) + jnp.eye(3))))
+""",
+            """\
+def log_det(m):
+    _, logdet = jnp.linalg.slogdet(m)
+    sign, value = jnp.linalg.slogdet(m)
+    return logdet, sign, value
+print(log_det(jnp.outer(x, x) + jnp.eye(3)))
+""",
+            """\
+def basis_of(m):
+    a, b = jnp.linalg.eigh(m)
+    values, basis = jnp.linalg.eigh(m)
+    vectors, rest = jnp.linalg.qr(m)
+    return a, b, values, basis, vectors, rest
+print(basis_of(jnp.outer(x, x) + jnp.eye(3)))
 """,
         ),
     ),

@@ -224,6 +224,14 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def rows(key, places, shape):
+    out = []
+    for place in places:
+        key_i = jax.random.fold_in(key, place)
+        out.append(jax.random.normal(jax.random.key(0), shape))  # NNX830
+    return jnp.stack(out)
+""",
+            """\
 def step(w, row, key):
     noisy = row + 0.1 * jax.random.normal(key, row.shape)
     return w - 0.1 * jax.grad(lambda w: (noisy @ w) ** 2)(w)
@@ -919,6 +927,29 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def rows(key, places, shape):
+    out = []
+    for place in places:
+        key_i = jax.random.fold_in(key, place)
+        out.append(jax.random.normal(key_i, shape))
+    first = [jax.random.normal(jax.random.key(0), shape)]
+    return jnp.stack(first + out)
+print(rows(key, range(2), (3,)))
+""",
+            """\
+def init_net(sizes, key):
+    keys = jax.random.split(key, len(sizes))
+    return [jax.random.normal(k, (n, 2)) for k, n in zip(keys, sizes)]
+if __name__ == "__main__":
+    key = jax.random.key(0)
+    encoder = init_net([3, 2], key)
+    code = jnp.ones((2, 3)) @ encoder[0] @ encoder[1]
+    decoder = init_net([2, 2], key)
+    back = code @ decoder[0]
+    if not back.size:
+        breakpoint()
+""",
             """\
 def compared(rates, rows):
     found = {}
@@ -2563,6 +2594,27 @@ plt.hist(y2, bins=5)
     "NNX831": Cases(
         bad=(
             """\
+class Critic(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(v)
+def build(seed):
+    q1 = Critic(nnx.Rngs(seed))
+    q2 = Critic(nnx.Rngs(seed))  # NNX831
+    return q1, q2
+q1, q2 = build(3)
+print(jnp.minimum(q1(x), q2(x)))
+""",
+            """\
+class Critic(nnx.Module):
+    def __init__(self, size, *, rngs):
+        self.out = nnx.Linear(size, 1, rngs=rngs)
+critic_key, actor_key = jax.random.split(key)
+critic_1 = Critic(3, rngs=nnx.Rngs(critic_key))
+critic_2 = Critic(3, rngs=nnx.Rngs(critic_key))  # NNX831
+""",
+            """\
 def stacked(depth):
     layers = []
     for _ in range(depth):
@@ -2601,6 +2653,59 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Critic(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(v)
+def build(seed):
+    q1 = Critic(nnx.Rngs(seed))
+    q2 = Critic(nnx.Rngs(seed + 1))
+    return q1, q2
+q1, q2 = build(3)
+print(jnp.minimum(q1(x), q2(x)))
+""",
+            """\
+class Critic(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(v)
+def build(seed):
+    rngs = nnx.Rngs(seed)
+    q1 = Critic(rngs)
+    q2 = Critic(rngs)
+    return q1, q2
+q1, q2 = build(3)
+print(jnp.minimum(q1(x), q2(x)))
+""",
+            """\
+class Critic(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(v)
+def build(seed):
+    q1 = Critic(nnx.Rngs(seed))
+    q1_target = Critic(nnx.Rngs(seed))
+    return q1, q1_target
+q1, q1_target = build(3)
+print(q1(x) - q1_target(x))
+""",
+            """\
+class Critic(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(v)
+def build(seed):
+    first = Critic(nnx.Rngs(seed))
+    second = Critic(nnx.Rngs(seed))
+    return first, second
+first, second = build(3)
+print(first(x) - second(x))
+""",
             """\
 class Layer(nnx.Module):
     def __init__(self, width):
@@ -4215,6 +4320,12 @@ def splits(rng, train_images, test_labels, step):
     "NNX977": Cases(
         bad=(
             """\
+def drop(v, rate):
+    kept = jnp.array(1.0) - rate
+    mask = jax.random.bernoulli(key, rate, v.shape)
+    return v * mask / kept  # NNX977
+""",
+            """\
 def dropout(k, h, rate):
     mask = jax.random.bernoulli(k, rate, h.shape)
     return h * mask / (1 - rate)  # NNX977
@@ -4310,6 +4421,13 @@ print(dropout(key, x, 0.1))
 """,
         ),
         clean=(
+            """\
+def drop(v, rate):
+    kept = jnp.array(1.0) - rate
+    mask = jax.random.bernoulli(key, kept, v.shape)
+    return v * mask / kept
+print(drop(x, 0.5))
+""",
             """\
 def dropout(k, h, rate):
     drop = jax.random.bernoulli(k, rate, h.shape)

@@ -757,6 +757,21 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
     "NNX838": Cases(
         bad=(
             """\
+tx = optax.adam(1e-2)
+@jax.jit
+def step(state, params, row):
+    grads = jax.grad(lambda p: jnp.mean((row * p) ** 2))(params)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(params, updates), state
+def train(first, rows):
+    params = jnp.copy(first)
+    for epoch in range(3):
+        state = tx.init(first)  # NNX838
+        for row in rows:
+            params, state = step(state, params, row)
+    return params
+""",
+            """\
 def train(params, rows):
     tx = optax.adam(0.1)
     @jax.jit
@@ -962,6 +977,31 @@ chunks(jnp.zeros(2))
 """,
         ),
         clean=(
+            """\
+tx = optax.adam(1e-2)
+@jax.jit
+def step(state, params, row):
+    grads = jax.grad(lambda p: jnp.mean((row * p) ** 2))(params)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(params, updates), state
+def train(first, rows):
+    found = []
+    for epoch in range(3):
+        params = jnp.copy(first)
+        state = tx.init(first)
+        for row in rows:
+            params, state = step(state, params, row)
+        found.append(params)
+    return found
+def restarted(first, rows):
+    params = jnp.copy(first)
+    for restart in range(2):
+        state = tx.init(first)
+        for row in rows:
+            params, state = step(state, params, row)
+    return params
+print(train(jnp.ones(3), jnp.ones((2, 3))), restarted(jnp.ones(3), jnp.ones((2, 3))))
+""",
             """\
 def train(params, rows):
     tx = optax.adam(0.1)
@@ -1442,6 +1482,12 @@ ranks(x)
     "NNX849": Cases(
         bad=(
             """\
+def advance(shared, own, objective, tx, moments):
+    value, grads = jax.value_and_grad(objective, argnums=0)(shared, own)  # NNX849
+    updates, moments = tx.update(grads, moments, own)
+    return jax.tree.map(lambda p, u: p + u, own, updates), moments
+""",
+            """\
 def energy(v, theta):
     return (v**2 * theta).sum()
 def fit(theta, rounds, rate):
@@ -1485,6 +1531,20 @@ def fit(x, y, w):
             "updates, state = tx.update(grads, state, weights)\n",
         ),
         clean=(
+            """\
+def advance(shared, own, objective, tx, moments):
+    value, grads = jax.value_and_grad(objective, argnums=1)(shared, own)
+    updates, moments = tx.update(grads, moments, own)
+    return optax.apply_updates(own, updates), moments
+tx = optax.sgd(0.1)
+print(advance(x, x, lambda s, o: jnp.sum(s * o), tx, tx.init(x))[0])
+""",
+            """\
+def moved(one, two, objective):
+    grads = jax.grad(objective, argnums=1)(one, two)
+    return jax.tree.map(lambda a, b: a + b, one, two), grads
+print(moved(x, x, lambda a, b: jnp.sum(a * b))[1])
+""",
             """\
 def energy(v, theta):
     return (v**2 * theta).sum()
@@ -2085,6 +2145,24 @@ loss(jnp.ones((2, 3)), jnp.array([0, 2]))
     ),
     "NNX887": Cases(
         bad=(
+            """\
+opt_state = optax.inject_hyperparams(optax.sgd)(learning_rate=0.1).init(x)
+def drop(opt_state, factor):
+    lr = opt_state.hyperparams["learning_rate"]
+    lr = lr * factor  # NNX887
+    print("rate", lr)
+drop(opt_state, 0.5)
+""",
+            """\
+opt = nnx.Optimizer(model, optax.inject_hyperparams(optax.sgd)(learning_rate=0.1), wrt=nnx.Param)
+def decay(opt, losses):
+    for loss in losses:
+        if loss > 1:
+            lr = float(opt.opt_state.hyperparams["learning_rate"][...])
+            lr *= 0.5  # NNX887
+            print(f"rate {lr}")
+decay(opt, [2.0])
+""",
             "s = optax.linear_schedule(0.1, 0.0, 10)\ntx = optax.sgd(s * 0.5)  # NNX887\n",
             "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(rate)\n"
             "    for batch in batches:\n        loss = step(tx, batch)\n        if loss > 1:\n"
@@ -2102,6 +2180,38 @@ loss(jnp.ones((2, 3)), jnp.array([0, 2]))
             ),
         ),
         clean=(
+            """\
+opt_state = optax.inject_hyperparams(optax.sgd)(learning_rate=0.1).init(x)
+def drop(opt_state, factor):
+    lr = opt_state.hyperparams["learning_rate"]
+    lr = lr * factor
+    opt_state.hyperparams["learning_rate"] = lr
+drop(opt_state, 0.5)
+""",
+            """\
+opt_state = optax.inject_hyperparams(optax.sgd)(learning_rate=0.1).init(x)
+def drop(opt_state, factor):
+    lr = opt_state.hyperparams["learning_rate"]
+    lr = lr * factor
+    return opt_state._replace(hyperparams={"learning_rate": lr})
+drop(opt_state, 0.5)
+""",
+            """\
+opt_state = optax.inject_hyperparams(optax.sgd)(learning_rate=0.1).init(x)
+def drop(opt_state, factor):
+    lr = opt_state.hyperparams["learning_rate"]
+    lr = lr * factor
+    return lr
+drop(opt_state, 0.5)
+""",
+            """\
+opt_state = optax.inject_hyperparams(optax.sgd)(learning_rate=0.1).init(x)
+def drop(opt_state, factor):
+    lr = opt_state.hyperparams["learning_rate"]
+    percent = lr * 100
+    print("rate", lr, percent)
+drop(opt_state, 0.5)
+""",
             "s = optax.linear_schedule(0.1, 0.0, 10)\ntx = optax.sgd(lambda count: s(count) * 0.5)\nnow = s(3) * 2\n",
             "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(1.0)\n"
             "    for batch in batches:\n        step(tx, batch, rate)\n        rate *= 0.5\n",

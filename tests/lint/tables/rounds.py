@@ -202,6 +202,20 @@ CASES = {
     ),
     "NNX563": Cases(
         bad=(
+            """\
+def score(params, points):
+    return jnp.tanh(points @ params).sum()
+def penalty(params, mixed):
+    slopes = jax.grad(score)(params, mixed)  # NNX563
+    return (jnp.linalg.norm(slopes) - 1) ** 2
+""",
+            """\
+def score(d_params, point):
+    return jnp.tanh(point @ d_params)
+def penalty(d_params, mixed):
+    slopes = jax.vmap(jax.grad(score), in_axes=(None, 0))(d_params, mixed)  # NNX563
+    return jnp.mean((jnp.linalg.norm(slopes, axis=-1) - 1) ** 2)
+""",
             _PENALTY,
             _APPLIED,
             _PENALTY.replace("lambda model: model(mixed)", "lambda net: jnp.tanh(net(mixed))"),
@@ -219,6 +233,20 @@ CASES = {
             ),
         ),
         clean=(
+            """\
+def score(params, point):
+    return jnp.tanh(point @ params)
+def penalty(params, mixed):
+    slopes = jax.vmap(jax.grad(score, argnums=1), in_axes=(None, 0))(params, mixed)
+    return jnp.mean((jnp.linalg.norm(slopes, axis=-1) - 1) ** 2)
+print(penalty(x, jnp.ones((2, 3)) / 3))
+def turned(point, params):
+    return jnp.tanh(point @ params)
+def other(mixed, params):
+    slopes = jax.vmap(jax.grad(turned), in_axes=(0, None))(mixed, params)
+    return jnp.mean((jnp.linalg.norm(slopes, axis=-1) - 1) ** 2)
+print(other(jnp.ones((2, 3)) / 3, x))
+""",
             _right(_SLOPES, ("norm(grads)", "norm(grads, axis=-1)")),
             _right(_SLOPES, ("jnp.mean((norms - 1.0) ** 2)", "(norms - 1.0) ** 2")),  # of one sample, as far as is seen
             _right(_MEAN_SLOPES, ("(norms - 1.0) ** 2", "norms")),
@@ -245,8 +273,36 @@ print(jax.vmap(lambda one: penalty(model, one))(jnp.ones((2, 3))).mean())
         ),
     ),
     "NNX565": Cases(
-        bad=(_RMS, _ADAM, _MOMENTUM, _CORRECTED),
+        bad=(
+            _RMS,
+            _ADAM,
+            _MOMENTUM,
+            _CORRECTED,
+            """\
+def adam(params, grads, state):
+    step = state["step"] + 1
+    mu = 0.9 * state["mu"] + 0.1 * grads
+    nu = 0.999 * state["nu"] + 0.001 * grads**2
+    params = params - 0.1 * mu / (jnp.sqrt(nu) + 1e-8)
+    return params, {"step": step, "mu": state["mu"], "nu": nu}  # NNX565
+""",
+        ),
         clean=(
+            """\
+def adam(params, grads, state):
+    step = state["step"] + 1
+    mu = 0.9 * state["mu"] + 0.1 * grads
+    nu = 0.999 * state["nu"] + 0.001 * grads**2
+    params = params - 0.1 * mu / (jnp.sqrt(nu) + 1e-8)
+    return params, {"step": step, "mu": mu, "nu": nu}
+print(adam(x, x, {"step": 0, "mu": 0 * x, "nu": 0 * x})[0])
+""",
+            """\
+def tried(params, grads, state):
+    mu = 0.9 * state["mu"] + 0.1 * grads
+    return params - 0.1 * mu, {"mu": state["mu"]}
+print(tried(x, x, {"mu": 0 * x})[0])
+""",
             _right(_CORRECTED, ("v / (1 - beta1**t)", "v / (1 - beta2**t)")),
             _MAPPED,
             _MAPPED.replace("value", "v"),
@@ -341,8 +397,38 @@ print(change(jnp.arange(3.0)))
         ),
     ),
     "NNX564": Cases(
-        bad=(_LOGITS, _LIKENESS, _LIKENESS.replace("def similarity", "def cosine_matrix")),
+        bad=(
+            """\
+def unit(v):
+    return v / jnp.linalg.norm(v)  # NNX564
+def similarity(a, b):
+    a, b = unit(a), unit(b)
+    logits = 10 * a @ b.T
+    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.arange(len(a))).mean()
+""",
+            _LOGITS,
+            _LIKENESS,
+            _LIKENESS.replace("def similarity", "def cosine_matrix"),
+        ),
         clean=(
+            """\
+def unit(v):
+    return v / jnp.linalg.norm(v)
+def similarity(a, b):
+    a, b = jax.vmap(unit)(a), jax.vmap(unit)(b)
+    logits = 10 * a @ b.T
+    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.arange(len(a))).mean()
+print(similarity(jnp.ones((2, 3)), jnp.ones((2, 3))))
+""",
+            """\
+def unit(v):
+    return v / jnp.linalg.norm(v, axis=-1, keepdims=True)
+def similarity(a, b):
+    a, b = unit(a), unit(b)
+    logits = 10 * a @ b.T
+    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.arange(len(a))).mean()
+print(similarity(jnp.ones((2, 3)), jnp.ones((2, 3))))
+""",
             _right(
                 _LOGITS,
                 ("norm(a)", "norm(a, axis=-1, keepdims=True)"),

@@ -1147,6 +1147,25 @@ print(likelihood(x, x, x))
             "    eps = jax.random.normal(key, loc.shape)\n"
             "    return loc + jnp.multiply(jnp.exp(logvar), eps)  # NNX950\n"
             "print(rsample(key, x, x))\n",
+            """\
+from jax.scipy.stats import norm
+def log_likelihood(y, level, obs_noise):
+    total = level.var + obs_noise**2
+    return norm.logpdf(y, level.mean, total)  # NNX950
+""",
+            """\
+from jax.scipy.stats import norm
+def coverage(y, pred_mean, pred_var):
+    return norm.cdf(y, loc=pred_mean, scale=pred_var)  # NNX950
+print(coverage(x, x, x))
+""",
+            """\
+import jax.scipy.stats as st
+def joined(y, mu, sigma, tau):
+    both = sigma**2 + tau**2
+    return st.norm.logpdf(y, mu, both)  # NNX950
+print(joined(x, 0.0, 0.3, 0.4))
+""",
         ),
         clean=(
             """\
@@ -1273,6 +1292,28 @@ print(error(x, x, x))
             "    eps = jax.random.normal(key, loc.shape)\n"
             "    return loc + jnp.multiply(jnp.exp(0.5 * logvar), eps), jnp.multiply(jnp.exp(logvar), loc)\n"
             "print(rsample(key, x, x))\n",
+            """\
+from jax.scipy.stats import norm
+def log_likelihood(y, level_mean, level_var, obs_noise):
+    total = level_var + obs_noise**2
+    return norm.logpdf(y, level_mean, jnp.sqrt(total)) + norm.logpdf(y, level_mean, total**0.5)
+print(log_likelihood(x, 0.0, 1.0, 0.3))
+""",
+            """\
+from jax.scipy.stats import norm
+def spread(y, v, floor):
+    return norm.logpdf(y, 0.0, floor + 0.5 * v**2) + norm.logpdf(y, 0.0, v**2 + floor**2)
+print(spread(x, x, 0.3))
+""",
+            """\
+from jax.scipy.stats import norm
+def fitted(y, raw):
+    mean, raw_var = raw, jnp.ones(3)
+    var = jax.nn.softplus(raw_var)
+    return norm.logpdf(y, mean, var) + norm.logpdf(y, mean, std_var)
+std_var = jnp.ones(3)
+print(fitted(x, x))
+""",
         ),
     ),
     "NNX951": Cases(
@@ -1817,6 +1858,21 @@ print(np.cumprod(np.arange(1, 15)), np.sum(np.arange(100_000)))
             """\
 def act(mean, scale, key):
     raw = mean + scale * jax.random.normal(key, mean.shape)
+    action = jnp.tanh(raw)
+    log_prob = jax.scipy.stats.norm.logpdf(raw, mean, scale)
+    return action, (log_prob - jnp.log(1 - action**2)).sum(-1)  # NNX983
+""",
+            """\
+def act(mean, scale, key):
+    raw = mean + scale * jax.random.normal(key, mean.shape)
+    action = jnp.tanh(raw)
+    log_prob = jax.scipy.stats.norm.logpdf(raw, mean, scale).sum(-1)
+    log_prob -= jnp.log1p(-action**2).sum(-1)  # NNX983
+    return action, log_prob
+""",
+            """\
+def act(mean, scale, key):
+    raw = mean + scale * jax.random.normal(key, mean.shape)
     logp = jax.scipy.stats.norm.logpdf(raw, mean, scale).sum(-1)
     logp += (2 * (jnp.log(2) - raw - jax.nn.softplus(-2 * raw))).sum(-1)  # NNX983
     return jnp.tanh(raw), logp
@@ -1872,6 +1928,22 @@ print(act(x, 1.0, key))
 """,
         ),
         clean=(
+            """\
+def act(mean, scale, key):
+    raw = mean + scale * jax.random.normal(key, mean.shape)
+    action = jnp.tanh(raw)
+    log_prob = jax.scipy.stats.norm.logpdf(raw, mean, scale)
+    safe = log_prob - jnp.log(1 - action**2 + 1e-6)
+    return action, safe.sum(-1), (log_prob - jnp.log(jnp.maximum(1 - action**2, 1e-6))).sum(-1)
+print(act(x, x, key))
+def bounded(mean, scale, key):
+    mean = jnp.tanh(mean)
+    raw = mean + scale * jax.random.truncated_normal(key, -2.0, 2.0, mean.shape)
+    action = jnp.tanh(raw)
+    log_prob = jax.scipy.stats.norm.logpdf(raw, mean, scale)
+    return action, (log_prob - jnp.log(1 - action**2)).sum(-1)
+print(bounded(x, x, key))
+""",
             """\
 def act(mean, scale, key):
     raw = mean + scale * jax.random.normal(key, mean.shape)

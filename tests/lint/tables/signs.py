@@ -61,6 +61,15 @@ _RIGHT_KEPT = _KEPT.replace("  # NNX699", "")
 CASES = {
     "NNX667": Cases(
         bad=(
+            """\
+def adam(params, grads, state):
+    count = state["count"] + 1
+    m = 0.9 * state["m"] + 0.1 * grads
+    v = 0.99 * state["v"] + 0.01 * grads**2
+    m_hat = m / (1 - 0.9 ** state["count"])  # NNX667
+    v_hat = v / (1 - 0.99**count)
+    return params - m_hat / (jnp.sqrt(v_hat) + 1e-8), {"count": count, "m": m, "v": v}
+""",
             _ADAM,
             """\
 def update(params, grads, m, v, t):
@@ -88,6 +97,16 @@ for n in range(4):
 """,
         ),
         clean=(
+            """\
+def adam(params, grads, state):
+    count = state["count"] + 1
+    m = 0.9 * state["m"] + 0.1 * grads
+    v = 0.99 * state["v"] + 0.01 * grads**2
+    m_hat = m / (1 - 0.9**count)
+    v_hat = v / (1 - 0.99**count)
+    return params - m_hat / (jnp.sqrt(v_hat) + 1e-8), {"count": count, "m": m, "v": v}
+print(adam(x, x, {"count": 0, "m": 0 * x, "v": 0 * x})[0])
+""",
             _RIGHT_ADAM,
             _RIGHT_ADAM.replace("range(3)", "range(1, 4)").replace("step + 1", "step"),
             _RIGHT_ADAM.replace("range(3)", "range(3)")
@@ -281,6 +300,16 @@ print(jnp.log(jnp.log(x)))
     ),
     "NNX698": Cases(
         bad=(
+            """\
+class Mixture:
+    def __init__(self, mean):
+        self.mean = mean
+    def mean_log_prob(self, v):
+        return jax.scipy.stats.norm.logpdf(v, self.mean)
+def loss(mean, v):
+    return jnp.mean(Mixture(mean).mean_log_prob(v))  # NNX698
+grads = jax.grad(loss)(0.0, x)
+""",
             _LOSS,
             """\
 def loss_fn(model, x, labels):
@@ -305,6 +334,16 @@ print(w - 0.1 * grads)
 """,
         ),
         clean=(
+            """\
+class Mixture:
+    def __init__(self, mean):
+        self.mean = mean
+    def mean_log_prob(self, v):
+        return jax.scipy.stats.norm.logpdf(v, self.mean)
+def loss(mean, v):
+    return -jnp.mean(Mixture(mean).mean_log_prob(v))
+print(jax.grad(loss)(0.0, x))
+""",
             _RIGHT_LOSS.replace("return jnp", "return -jnp"),
             _RIGHT_LOSS.replace("w - 0.1", "w + 0.1").replace("loss_fn", "criterion"),
             _RIGHT_LOSS.replace("jax.grad(loss_fn)", "jax.grad(lambda *a: -loss_fn(*a))"),
@@ -526,6 +565,18 @@ class Solver:
         return t + self.h, y + self.h * (k1 + k2 * 2 + k3 * 2 + k4)  # NNX704
 print(Solver(lambda t, y: -y, 0.1).step(0.0, x))
 """,
+            """\
+def step(f, t, y, dt):
+    k1 = f(t, y)
+    k2 = f(t + dt / 2, y + dt / 2 * k1)
+    k3 = f(t + dt / 2, y + dt / 2 * k2)
+    k4 = f(t + dt, y + dt * k3)
+    return y + dt / 6 * (k1 + k2 + k3 + k4)  # NNX704
+""",
+            """\
+def step(y, h, k1, k2, k3, k4):
+    return y + h * (k1 + 2 * k2 + k3 + k4) / 6.0  # NNX704
+""",
         ),
         clean=(
             """\
@@ -594,6 +645,15 @@ def slopes(f, y, h):
     k4 = f(y + h * k3)
     return h * (k1 + 2 * k2 + 2 * k3 + k4)
 print(x + slopes(lambda y: -y, x, 0.1) / 6)
+""",
+            """\
+def step(y, h, k1, k2, k3, k4):
+    classic = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    other = y + h / 8 * (k1 + 3 * k2 + 3 * k3 + k4)
+    third = y + h / 6 * (k1 + 4 * k2 + k3)
+    mean = y + h / 4 * (k1 + k2 + k3 + k4)
+    return classic, other, third, mean, y + h * 1.5 * (k1 + k2 + k3 + k4) / 6
+print(step(x, 0.1, x, x, x, x))
 """,
         ),
     ),

@@ -402,6 +402,28 @@ d = features(Net(nnx.Rngs(0)), x)
         bad=(
             """\
 class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+        self.out = nnx.Linear(8, 16, rngs=rngs)
+    def __call__(self, token):
+        return self.out(self.attn(self.embed(token)[:, None]))[:, 0]
+class Sampler:
+    def __init__(self, net):
+        self.net = net
+        net.attn.init_cache((1, 32, 8))
+    def generate(self, prompt):
+        for token in prompt:
+            last = choose(self.net, jnp.array([token]))
+        return int(last)
+def choose(net, token):
+    return net(token).argmax()
+def answer_all(sampler, prompts):
+    return [sampler.generate(p) for p in prompts]  # NNX543
+print(answer_all(Sampler(Decoder(nnx.Rngs(0))), [[3, 7], [5, 1]]))
+""",
+            """\
+class Decoder(nnx.Module):
     def __init__(self, rngs: nnx.Rngs):
         self.embed = nnx.Embed(16, 8, rngs=rngs)
         self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
@@ -466,6 +488,72 @@ for text in (texts := [[1, 2], [3]]):
 """,
         ),
         clean=(
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+        self.out = nnx.Linear(8, 16, rngs=rngs)
+    def __call__(self, token):
+        return self.out(self.attn(self.embed(token)[:, None]))[:, 0]
+class Sampler:
+    def __init__(self, net):
+        self.net = net
+    def generate(self, prompt):
+        self.net.attn.init_cache((1, 32, 8))
+        for token in prompt:
+            last = choose(self.net, jnp.array([token]))
+        return int(last)
+def choose(net, token):
+    return net(token).argmax()
+def answer_all(sampler, prompts):
+    return [sampler.generate(p) for p in prompts]
+print(answer_all(Sampler(Decoder(nnx.Rngs(0))), [[3, 7], [5, 1]]))
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+        self.out = nnx.Linear(8, 16, rngs=rngs)
+    def __call__(self, token):
+        return self.out(self.attn(self.embed(token)[:, None]))[:, 0]
+class Sampler:
+    def __init__(self, net):
+        self.net = net
+        net.attn.init_cache((1, 32, 8))
+    def generate(self, prompt):
+        for token in prompt:
+            last = choose(self.net, jnp.array([token]))
+        return int(last)
+def choose(net, token):
+    return net(token).argmax()
+def answer_all(sampler, prompts):
+    return [Sampler(sampler).generate(p) for p in prompts]
+print(answer_all(Decoder(nnx.Rngs(0)), [[3, 7], [5, 1]]))
+""",
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(16, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=True, rngs=rngs)
+        self.out = nnx.Linear(8, 16, rngs=rngs)
+    def __call__(self, token):
+        return self.out(self.attn(self.embed(token)[:, None]))[:, 0]
+class Sampler:
+    def __init__(self, net):
+        self.net = net
+        net.attn.init_cache((1, 32, 8))
+    def generate(self, prompt):
+        for token in prompt:
+            last = choose(self.net, jnp.array([token]))
+        return int(last)
+def choose(net, token):
+    return net(token).argmax()
+def answer_all(sampler, turns):
+    return [sampler.generate(p) for p in turns[:1]]
+print(answer_all(Sampler(Decoder(nnx.Rngs(0))), [[3, 7], [5, 1]]))
+""",
             """\
 class Decoder(nnx.Module):
     def __init__(self, rngs: nnx.Rngs):

@@ -1531,6 +1531,21 @@ def folds(number):
         results.append(net)
     return results
 """,
+            """\
+@partial(jax.jit, static_argnames="dt")
+def euler(v, dt):
+    k = jnp.stack([v[1], -v[0], v[2]])
+    after = v + dt * k
+    return after, jnp.max(jnp.abs(k - after))
+def integrate(v, dt=0.1, tol=1e-3):
+    t = 0.0
+    while t < 1.0:
+        after, error = euler(v, dt)  # NNX908
+        if error < tol:
+            t, v = t + dt, after
+        dt = min(0.5, 0.9 * dt * (tol / float(error)) ** 0.5)
+    return v
+""",
         ),
         clean=(
             """\
@@ -1846,6 +1861,20 @@ def scaled(v, n):
     return v * n
 for n in range(4):
     print(scaled(x, n))
+""",
+            """\
+@jax.jit
+def euler(v, dt):
+    k = jnp.stack([v[1], -v[0], v[2]])
+    return v + dt * k, jnp.max(jnp.abs(dt * dt * k))
+def integrate(v, dt=0.1, tol=1e-1):
+    t = 0.0
+    while t < 1.0:
+        after, error = euler(v, dt)
+        t, v = t + dt, after
+        dt = min(0.5, 0.9 * dt * (tol / max(1e-6, float(error))) ** 0.5)
+    return v
+print(integrate(x))
 """,
         ),
     ),

@@ -417,6 +417,30 @@ assert repulsion_loss(jnp.eye(3)) > 0
             """\
 betas = jnp.linspace(1e-3, 0.1, 6)
 alphas = 1.0 - betas
+bars = jnp.cumprod(alphas)
+def sample(net, key, v):
+    def body(t, given):
+        v, key = given
+        key, sub = jax.random.split(key)
+        noise = jnp.where(t > 0, jax.random.normal(sub, v.shape), 0.0)
+        mean = (v - betas[t] / jnp.sqrt(1 - bars[t]) * net(v)) / jnp.sqrt(alphas[t])  # NNX691
+        return mean + jnp.sqrt(betas[t]) * noise, key
+    return jax.lax.fori_loop(0, 6, body, (v, key))[0]
+""",
+            """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
+bars = jnp.cumprod(alphas)
+def before(net, v, t):
+    return (v - betas[t] / jnp.sqrt(1 - bars[t]) * net(v)) / jnp.sqrt(alphas[t])  # NNX691
+def sample(net, v):
+    for t in range(len(betas)):
+        v = before(net, v, t)
+    return v
+""",
+            """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
 shares = jnp.cumprod(alphas)
 def sample(eps, key, v):
     def body(i, v):
@@ -459,6 +483,33 @@ class Sampler:
 """,
         ),
         clean=(
+            """\
+betas = jnp.linspace(1e-3, 0.1, 6)
+alphas = 1.0 - betas
+bars = jnp.cumprod(alphas)
+def before(net, v, t):
+    return (v - betas[t] / jnp.sqrt(1 - bars[t]) * net(v)) / jnp.sqrt(alphas[t])
+def sample(net, v):
+    for i in range(len(betas)):
+        v = before(net, v, len(betas) - 1 - i)
+    return v
+print(sample(jnp.tanh, x))
+def noised(v, key):
+    for t in range(len(betas)):
+        v = jnp.sqrt(alphas[t]) * v + jnp.sqrt(betas[t]) * jax.random.normal(jax.random.fold_in(key, t), v.shape)
+    return v
+print(noised(x, key))
+""",
+            """\
+betas = jnp.linspace(0.1, 1e-3, 6)
+alphas = 1.0 - betas
+bars = jnp.cumprod(alphas[::-1])[::-1]
+def sample(net, v):
+    for t in range(len(betas)):
+        v = (v - betas[t] / jnp.sqrt(1 - bars[t]) * net(v)) / jnp.sqrt(alphas[t])
+    return v
+print(sample(jnp.tanh, x))
+""",
             """\
 betas = jnp.linspace(1e-3, 0.1, 6)
 alphas = 1.0 - betas

@@ -48,6 +48,24 @@ def parts(m: nnx.Module):
     "NNX820": Cases(
         bad=(
             """\
+def rate(count):
+    if count < 10:  # NNX820
+        return 0.01 * count
+    return 0.1
+tx = optax.adam(rate)
+@jax.jit
+def step(p, state, g):
+    updates, state = tx.update(g, state, p)
+    return optax.apply_updates(p, updates), state
+""",
+            """\
+tx = optax.chain(optax.clip(1.0), optax.scale_by_schedule(lambda n: -min(n, 10) / 10))  # NNX820
+@jax.jit
+def step(p, state, g):
+    updates, state = tx.update(g, state, p)
+    return optax.apply_updates(p, updates), state
+""",
+            """\
 def soft(v, limit):
     if v > limit:  # NNX820
         return v - limit
@@ -306,6 +324,39 @@ slopes(Gates(), x)
 """,
         ),
         clean=(
+            """\
+def rate(count, top=0.1, warm=None):
+    if warm is None:
+        warm = 10
+    return jnp.where(count < warm, top * count / warm, top)
+tx = optax.adam(rate)
+@jax.jit
+def step(p, state, g):
+    updates, state = tx.update(g, state, p)
+    return optax.apply_updates(p, updates), state
+print(step(x, tx.init(x), x))
+""",
+            """\
+def rate(count):
+    return 0.1 if count < 10 else 0.01
+tx = optax.sgd(rate)
+updates, state = tx.update(x, tx.init(x), x)
+print(updates)
+""",
+            """\
+@jax.jit
+def kept(x, y, *extra):
+    pair = jax.lax.stop_gradient((x, y))
+    total = pair[0].sum() if pair else 0.0
+    rest = jax.device_put({"x": x})
+    while rest:
+        total = total + rest.popitem()[1].sum()
+    both = jax.lax.optimization_barrier([y, *extra])
+    if both:
+        total = total + both[0].sum()
+    return total
+kept(x, x)
+""",
             """\
 @partial(jnp.vectorize, excluded=(1,))
 def powers(v, n):
@@ -1804,6 +1855,25 @@ def f(x, counts):
     "NNX826": Cases(
         bad=(
             """\
+from flax import linen
+class Net(linen.Module):
+    features: list
+    @linen.compact
+    def __call__(self, v):
+        for size in self.features:
+            v = linen.Dense(size)(v)
+        return v
+@partial(jit, static_argnums=0)
+def run(net, params, v):
+    return net.apply(params, v)
+CONFIG = {"features": [3, 2]}
+def main(cfg):
+    net = Net(features=cfg["features"])
+    params = net.init(key, x)
+    return run(net, params, x)  # NNX826
+main(CONFIG)
+""",
+            """\
 from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Stages:
@@ -2008,6 +2078,83 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+from flax import linen
+class Net(linen.Module):
+    features: list
+    @linen.compact
+    def __call__(self, v):
+        for size in self.features:
+            v = linen.Dense(size)(v)
+        return v
+@partial(jit, static_argnums=0)
+def run(net, params, v):
+    return net.apply(params, v)
+CONFIG = {"features": [3, 2]}
+def main(cfg):
+    net = Net(features=tuple(cfg["features"]))
+    params = net.init(key, x)
+    return run(net, params, x)
+main(CONFIG)
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    features: list
+    @linen.compact
+    def __call__(self, v):
+        for size in self.features:
+            v = linen.Dense(size)(v)
+        return v
+@partial(jit, static_argnums=0)
+def run(net, params, v):
+    return net.apply(params, v)
+CONFIG = {"features": (3, 2)}
+def main(cfg):
+    net = Net(features=cfg["features"])
+    params = net.init(key, x)
+    return run(net, params, x)
+main(CONFIG)
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    features: list
+    def __hash__(self):
+        return 0
+    @linen.compact
+    def __call__(self, v):
+        for size in self.features:
+            v = linen.Dense(size)(v)
+        return v
+@partial(jit, static_argnums=0)
+def run(net, params, v):
+    return net.apply(params, v)
+CONFIG = {"features": [3, 2]}
+def main(cfg):
+    net = Net(features=cfg["features"])
+    params = net.init(key, x)
+    return run(net, params, x)
+main(CONFIG)
+""",
+            """\
+from flax import linen
+class Net(linen.Module):
+    features: list
+    @linen.compact
+    def __call__(self, v):
+        for size in self.features:
+            v = linen.Dense(size)(v)
+        return v
+def run(net, params, v):
+    return net.apply(params, v)
+CONFIG = {"features": [3, 2]}
+def main(cfg):
+    net = Net(features=cfg["features"])
+    params = net.init(key, x)
+    return run(net, params, x)
+main(CONFIG)
+""",
             """from functools import partial
 @partial(jax.jit, static_argnames=["c"])
 def loss(params, xs, ys, c=1e-4):

@@ -573,6 +573,15 @@ def warm_up(params, rounds):
     ),
     "NNX815": Cases(
         bad=(
+            """\
+class Mixed(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x, train):
+        return self.drop(x, deterministic=not train)
+def validate(model, rows):
+    return [model(row, train=True).mean() for row in rows]  # NNX815
+""",
             _DROPPING
             + """\
 @nnx.jit
@@ -662,6 +671,24 @@ main(net, opt, rows)
 """,
         ),
         clean=(
+            """\
+class Mixed(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x, train):
+        return self.drop(x, deterministic=not train)
+def validate(model, rows):
+    return [model(row, train=False).mean() for row in rows]
+def evaluate_uncertainty(model, row):
+    return jnp.stack([model(row, train=True) for _ in range(4)]).std(axis=0)
+def evaluate(model, row, both=False):
+    if both:
+        return model(row, train=True) - model(row, train=False)
+    return model(row, train=False)
+mixed = Mixed(nnx.Rngs(0))
+print(validate(mixed, jnp.ones((2, 3))), evaluate_uncertainty(mixed, jnp.ones(3)).shape)
+print(evaluate(mixed, jnp.ones(3)), evaluate(mixed, jnp.ones(3), both=True).shape)
+""",
             _DROPPING
             + """\
 @nnx.jit
@@ -1453,6 +1480,23 @@ print(metrics.compute())
     "NNX893": Cases(
         bad=(
             """\
+metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+metrics.update(loss=jnp.ones(3))
+found = metrics.compute  # NNX893
+print(found["loss"])
+""",
+            """\
+average = nnx.metrics.Average()
+average.update(values=jnp.ones(3))
+print(f"{average.compute:.3f}")  # NNX893
+average.reset  # NNX893
+""",
+            """\
+counted = nnx.metrics.Accuracy()
+logits, labels = jnp.ones((2, 3)), jnp.zeros(2, int)
+counted.update(logits=labels, labels=logits)  # NNX893
+""",
+            """\
 metrics = nnx.MultiMetric(accuracy=nnx.metrics.Accuracy(), loss=nnx.metrics.Average("loss"))
 def evaluate(logits, labels):
     metrics.update(logits=logits, labels=labels)  # NNX893
@@ -1475,6 +1519,30 @@ def run():
             "    metrics.update(**given)  # NNX893\n",
         ),
         clean=(
+            """\
+class Loss(nnx.metrics.Average):
+    pass
+meter = Loss()
+meter.update(values=jnp.ones(3))
+table = {"value": meter.compute, "again": meter.reset}
+print({name: one() for name, one in table.items()})
+""",
+            """\
+metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+metrics.update(loss=jnp.ones(3))
+ask = metrics.compute
+hooks = [metrics.reset]
+print(ask()["loss"], metrics.compute().items())
+for hook in hooks:
+    hook()
+""",
+            """\
+counted = nnx.metrics.Accuracy()
+logits, labels = jnp.ones((2, 3)), jnp.zeros(2, int)
+label_logits = logits
+counted.update(logits=label_logits, labels=labels)
+print(counted.compute())
+""",
             """\
 metrics = nnx.MultiMetric(accuracy=nnx.metrics.Accuracy(), loss=nnx.metrics.Average("loss"))
 metrics.update(loss=x.sum(), logits=jnp.ones((2, 3)), labels=jnp.zeros(2, jnp.int32))
@@ -1877,6 +1945,18 @@ load_into(model, pure)
     "NNX897": Cases(
         bad=(
             """\
+def noisy(state, v):
+    new_key, draw = jax.random.split(state.key)  # NNX897
+    return state._replace(total=state.total + jax.random.normal(draw) * v)
+""",
+            """\
+def kept(state, v):
+    return state._replace(total=state.total + v)
+def noisy(state):
+    rng, draw = jax.random.split(state.rng)  # NNX897
+    return kept(state, jax.random.normal(draw)), 0
+""",
+            """\
 class NoisyLinear(nnx.Module):
     def __init__(self, rngs):
         self.linear = nnx.Linear(3, 2, rngs=rngs)
@@ -1953,6 +2033,42 @@ class Mask(nnx.Module):
             "print([augment.jitter(one) for one in batches])\n",
         ),
         clean=(
+            """\
+from typing import NamedTuple
+class State(NamedTuple):
+    key: jax.Array
+    total: jax.Array
+def noisy(state, v):
+    new_key, draw = jax.random.split(state.key)
+    state = state._replace(total=state.total + jax.random.normal(draw) * v)
+    return state._replace(key=new_key)
+print(noisy(State(key, jnp.zeros(())), 1.0).total)
+""",
+            """\
+from typing import NamedTuple
+class State(NamedTuple):
+    key: jax.Array
+    total: jax.Array
+def noisy(state, v):
+    _, draw = jax.random.split(state.key)
+    return state._replace(total=state.total + jax.random.normal(draw) * v)
+state = State(key, jnp.zeros(()))
+for i in range(2):
+    state = noisy(state._replace(key=jax.random.fold_in(key, i)), 1.0)
+print(state.total)
+""",
+            """\
+from typing import NamedTuple
+class State(NamedTuple):
+    key: jax.Array
+    total: jax.Array
+def renewed(state, fresh):
+    return state._replace(total=state.total + 1.0, key=fresh)
+def noisy(state):
+    rest, draw = jax.random.split(state.key)
+    return renewed(state, draw)
+print(noisy(State(key, jnp.zeros(()))).total)
+""",
             """\
 class Trainer:
     def __init__(self, seed):

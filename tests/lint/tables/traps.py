@@ -811,6 +811,9 @@ print(x == nan)
     ),
     "NNX751": Cases(
         bad=(
+            "angle, radius = jax.random.uniform(key)  # NNX751\n",
+            "angle, radius = jax.random.normal(key, shape=())  # NNX751\n",
+            "def placed(key):\n    a, b = jax.random.normal(key, (3, 2))  # NNX751\n    return a, b\n",
             "a, b = jax.random.split(key, 3)  # NNX751\n",
             "count = 4\na, b = jax.random.split(key, num=count)  # NNX751\n",
             "graph, state = nnx.split(model, nnx.Param, ...)  # NNX751\n",
@@ -819,8 +822,45 @@ print(x == nan)
             "f = lambda a, b: (a * b).sum()\nv, da, db = jax.value_and_grad(f, argnums=(0, 1))(x, x)  # NNX751\n",
             "f = lambda a, b: (a * b).sum()\ng = jax.jit(jax.value_and_grad(f, (0, 1)))\n"
             "v, da, db = g(x, x)  # NNX751\n",
+            """\
+def descend(f, v, rate):
+    y, pull = jax.vjp(f, v)
+    slope = pull(jnp.ones_like(y))
+    return v - rate * slope  # NNX751
+""",
+            """\
+def fitted(a, y):
+    w = jnp.linalg.lstsq(a, y)
+    return a @ w - y  # NNX751
+""",
+            """\
+from jax.scipy.sparse.linalg import cg
+def newton(f, v):
+    g = jax.grad(f)(v)
+    step = cg(lambda u: jax.jvp(jax.grad(f), (v,), (u,))[1], g)
+    return v - step  # NNX751
+""",
+            """\
+def covariance(f, mu, sigma):
+    bent = jax.hessian(f, argnums=(0, 1))(mu, sigma)
+    return jnp.linalg.inv(bent)  # NNX751
+""",
+            """\
+def moved(f, w, b):
+    loss, grads = jax.jit(jax.value_and_grad(f, argnums=(0, 1)))(w, b)
+    return w - 0.1 * grads, b  # NNX751
+""",
+            """\
+def turned(m):
+    basis = jnp.linalg.qr(m)
+    return basis.T  # NNX751
+""",
         ),
         clean=(
+            "shape = (2,)\na, b = jax.random.uniform(key, shape)\nprint(a, b)\n",
+            "options = {'shape': (2,)}\na, b = jax.random.normal(key, **options)\nprint(a, b)\n",
+            "a, *others = jax.random.normal(key, (3,))\nprint(a, others)\n",
+            "a, b = jax.random.normal(key, shape=(2, 5))\nc = jax.random.normal(jax.random.key(1))\nprint(a, b, c)\n",
             "a, b = jax.random.split(key)\n",
             "a, *b = jax.random.split(key, 3)\n",
             "keys = jax.random.split(key, 3)\n",
@@ -830,6 +870,52 @@ print(x == nan)
             "f = lambda a, b: (a * b).sum()\nda, db = jax.grad(f, argnums=(0, 1))(x, x)\n",
             "f = lambda a, b: (a * b).sum()\nv, (da, db) = jax.value_and_grad(f, argnums=(0, 1))(x, x)\n"
             "da, db = jax.grad(f, argnums=(0, 1))(x, x)\n",
+            """\
+def descend(f, v, rate):
+    y, pull = jax.vjp(f, v)
+    (slope,) = pull(jnp.ones_like(y))
+    return v - rate * slope - rate * pull(y)[0]
+print(descend(jnp.sin, x, 0.1))
+""",
+            """\
+m = jnp.outer(x, x) + jnp.eye(3)
+print(jnp.linalg.qr(m, mode="r") @ m, jnp.linalg.svd(m, compute_uv=False) * 2.0, jnp.linalg.eigh(m).eigenvalues / 2.0)
+print(jnp.linalg.lstsq(m, x)[0] - x, jnp.linalg.slogdet(m).logabsdet - 1.0, jnp.linalg.eigh(m) + jnp.linalg.qr(m))
+""",
+            """\
+f = lambda w, b: jnp.sum(w * b)
+g = jax.grad(f, argnums=(0, 1))(x, x)
+h = jax.grad(f, argnums=1)(x, x)
+print(x - g[0], x - h, jax.tree.map(lambda a: 0.1 * a, g))
+print(jnp.array(jax.hessian(f, argnums=(0, 1))(1.0, 2.0)) @ jnp.eye(2))
+""",
+            """\
+from jax.scipy.sparse.linalg import cg
+def newton(f, v):
+    g = jax.grad(f)(v)
+    step, info = cg(lambda u: jax.jvp(jax.grad(f), (v,), (u,))[1], g)
+    return v - step
+print(newton(lambda w: jnp.sum(w**4), x))
+""",
+            """\
+def pulled(f, v):
+    _, pull = jax.vjp(f, v, v)
+    slopes = pull(v)
+    return len(slopes) * slopes[0], 2 * slopes, jnp.stack(slopes) @ v
+print(pulled(jnp.multiply, x))
+""",
+            """\
+f = lambda w, b: jnp.sum(w * b)
+loss, grads = jax.value_and_grad(f)(x, x)
+loss, (by_w, by_b) = jax.value_and_grad(f, argnums=(0, 1))(x, x)
+print(x - 0.1 * grads, grads.T, x - by_w, by_b.shape, jax.hessian(f)(x, x) @ x)
+""",
+            """\
+m = jnp.outer(x, x) + jnp.eye(3)
+whole = jnp.linalg.eigh(m)
+basis, upper = jnp.linalg.qr(m)
+print(whole.eigenvectors @ m, basis @ upper - m, jnp.linalg.norm(basis), jnp.linalg.eigvalsh(m) / 2.0)
+""",
         ),
     ),
     "NNX752": Cases(
@@ -907,6 +993,15 @@ main(jnp.sin, x)
     "NNX754": Cases(
         bad=(
             """\
+def bias(length):
+    keep = jnp.tril(jnp.ones((length, length), jnp.float16))
+    return (1.0 - keep) * -1e9  # NNX754
+""",
+            """\
+def hidden(scores, mask):
+    return scores + -1e6 * (1 - mask.astype("float16"))  # NNX754
+""",
+            """\
 class Tower(nnx.Module):
     def __init__(self, rngs):
         self.proj = nnx.Linear(3, 2, dtype=jnp.float16, rngs=rngs)
@@ -933,6 +1028,14 @@ print(Towers(nnx.Rngs(0))(x, x))
             "a, b = np.zeros(2, np.uint8), np.ones(2, np.uint8)\ny = a - b  # NNX754\n",
         ),
         clean=(
+            """\
+def bias(length):
+    keep = jnp.tril(jnp.ones((length, length), jnp.float16))
+    small = (1.0 - keep) * -1e4
+    wide = (1.0 - keep.astype(jnp.float32)) * -1e9
+    return small, wide, (1.0 - keep.astype(jnp.bfloat16)) * -1e9
+print(bias(3))
+""",
             """\
 class Tower(nnx.Module):
     def __init__(self, rngs):
@@ -1005,6 +1108,23 @@ y = highlight(np.zeros((2, 3), dtype=np.uint8))
     ),
     "NNX756": Cases(
         bad=(
+            """\
+def body(total, batch):
+    v, w = batch
+    return total + v @ w, None
+def loader(v):
+    for i in range(3):
+        yield v + i, v
+def run(v):
+    return jax.lax.scan(body, 0.0, list(loader(v)))  # NNX756
+""",
+            """\
+def body(total, batch):
+    v, w = batch
+    return total + v @ w, None
+def run(vs, ws):
+    return jax.lax.scan(body, 0.0, [(v, w) for v, w in zip(vs, ws)])  # NNX756
+""",
             """\
 def depth(species, r):
     return jnp.min(species["eps"] * r)
@@ -1081,6 +1201,22 @@ y = jax.lax.scan(body, x, [w[...] for w in weights])  # NNX756
 """,
         ),
         clean=(
+            """\
+def body(total, batch):
+    v, w = batch
+    return total + (v * w).sum(), None
+def loader(v):
+    for i in range(3):
+        yield v + i, v
+def run(v):
+    stacked = jax.tree.map(lambda *a: jnp.stack(a), *loader(v))
+    return jax.lax.scan(body, 0.0, stacked), jax.lax.scan(body, 0.0, [v, v])
+print(run(x))
+def inner(total, pair):
+    (v, w), (y, z) = pair
+    return total + v * w + y * z, None
+print(jax.lax.scan(inner, 0.0, [(x, x), (x, x)]))
+""",
             """\
 def depth(species, r):
     return jnp.min(species["eps"] * r)
@@ -1217,6 +1353,25 @@ print(made["hidden"].sum(axis=0))
             "ranks = jax.tree.map(lambda s: len(s), {'w': (3, 4), 'v': (4, 5)})  # NNX746\n",
             "def rows(path, s):\n    return s[0]\n"
             "first = jax.tree_util.tree_map_with_path(rows, {'w': (3, 4), 'b': (4,)})  # NNX746\n",
+            """\
+shapes = jax.tree.map(lambda leaf: leaf.shape, {"w": jnp.ones((3, 4)), "b": x})
+buffers = jax.tree.map(jnp.zeros, shapes)  # NNX746
+""",
+            """\
+def described(params):
+    return jax.tree_util.tree_map(jnp.shape, params)
+ranks = jax.tree.map(lambda s: len(s), described({"w": jnp.ones((3, 4)), "b": x}))  # NNX746
+""",
+            """\
+def shape_of(path, leaf):
+    return leaf.shape
+class Moments:
+    def __init__(self, params):
+        self.shapes = jax.tree_util.tree_map_with_path(shape_of, params)
+    def begin(self):
+        return jax.tree.map(lambda s: jnp.full(s, 0.5), self.shapes)  # NNX746
+print(Moments({"w": jnp.ones((3, 4)), "b": x}).begin())
+""",
         ),
         clean=(
             """\
@@ -1290,6 +1445,19 @@ print(c + h, states["top"][0] + jnp.ones(4), len(states["top"]))
             "twice = jax.tree.map(lambda n: 2 * n, {'shape': (3, 4), 'rest': (1,)})\n",
             "def made(s):\n    return jnp.zeros(s) if isinstance(s, tuple) else s\n"
             "kept = jax.tree.map(made, {'w_shape': (3, 4), 'b': (4,)})\n",
+            """\
+params = {"w": jnp.ones((3, 4)), "b": x}
+shapes = jax.tree.map(lambda leaf: leaf.shape, params)
+flat = jax.tree.map(lambda leaf: leaf.reshape(-1), params)
+print(jax.tree.map(lambda leaf, shape: leaf.reshape(shape), flat, shapes))
+print(jax.tree.map(jnp.zeros, shapes, is_leaf=lambda s: isinstance(s, tuple)))
+print(jax.tree.map(lambda size: 2 * size, shapes))
+""",
+            """\
+params = {"w": jnp.ones((3, 4)), "b": x}
+sizes = jax.tree.map(lambda leaf: leaf.size, params)
+print(jax.tree.map(jnp.zeros, sizes), jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), params))
+""",
         ),
     ),
     "NNX747": Cases(
@@ -1366,6 +1534,24 @@ print(forward(x, cfg=Config()), forward(x, cfg=Config(rate=0.1)), forward(x, cfg
         bad=(
             """\
 tx = optax.sgd(0.1)
+def gathered(loss):
+    return jax.lax.all_gather(loss, axis_name="replica").mean()
+def step(w, state, v):
+    loss, grads = jax.value_and_grad(lambda w: jnp.mean((v @ w) ** 2))(w)
+    updates, state = tx.update(grads, state)  # NNX757
+    return optax.apply_updates(w, updates), state, gathered(loss)
+mapped_step = jax.pmap(step, axis_name="replica")
+""",
+            """\
+@nnx.pmap(axis_name="devices", in_axes=(None, None, 0), out_axes=0)
+def advance(model, optimizer, v):
+    loss, grads = nnx.value_and_grad(lambda m: (m(v) ** 2).mean())(model)
+    loss = jax.lax.pmean(loss, "devices")
+    optimizer.update(model, grads)  # NNX757
+    return loss, grads
+""",
+            """\
+tx = optax.sgd(0.1)
 @partial(jax.pmap, axis_name="batch")
 def step(w, state, v):
     grads = jax.grad(lambda w: jnp.mean((v @ w) ** 2))(w)
@@ -1400,6 +1586,32 @@ w, state = step(w, jax.pmap(tx.init)(w), jnp.ones((1, 4, 3)))
             '    return jax.lax.pmean(value, "data"), jax.tree.map(lambda p, g: p - 0.1 * g, w, slope)  # NNX757\n',
         ),
         clean=(
+            """\
+tx = optax.sgd(0.1)
+def reduced(loss, grads):
+    return jax.lax.pmean((loss, grads), axis_name="replica")
+def step(w, state, v):
+    loss, grads = jax.value_and_grad(lambda w: jnp.mean((v @ w) ** 2))(w)
+    loss, grads = reduced(loss, grads)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(w, updates), state, loss
+def step_of_leaves(w, state, v):
+    loss, grads = jax.value_and_grad(lambda w: jnp.mean((v @ w) ** 2))(w)
+    grads = jax.tree.map(lambda g: jax.lax.pmean(g, axis_name="replica"), grads)
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(w, updates), state, jax.tree.map(lambda x: jax.lax.pmean(x, "replica"), loss)
+w = jnp.ones((1, 3))
+for one in (step, step_of_leaves):
+    print(jax.pmap(one, axis_name="replica")(w, jax.pmap(tx.init)(w), jnp.ones((1, 4, 3))))
+""",
+            """\
+@functools.partial(jax.pmap, axis_name="devices")
+def graded(w, v):
+    loss, grads = jax.value_and_grad(lambda w: ((v @ w) ** 2).mean())(w)
+    loss = jax.lax.pmean(loss, "devices")
+    return loss, grads
+print(graded(jnp.ones((1, 3)), jnp.ones((1, 2, 3)))[0])
+""",
             """\
 def penalty(w):
     return (w**2).sum()
@@ -1574,6 +1786,29 @@ params = {"w": jnp.ones(3)}
 slopes = jax.grad(loss, params, x)  # NNX759
 """,
             """\
+def gap(wanted, given):
+    return jnp.mean((wanted - given) ** 2)
+def judged(model, rows, wanted):
+    given = jax.vmap(model(rows))  # NNX759
+    return gap(wanted, given)
+""",
+            """\
+def hits(model, rows, labels):
+    scores = jax.vmap(model(rows))  # NNX759
+    return jnp.mean(jnp.argmax(scores, axis=1) == labels)
+""",
+            """\
+slope = jax.grad(lambda v: jnp.sum(v**2))
+def slopes(rows):
+    return jax.vmap(slope(rows))  # NNX759
+""",
+            """\
+def slopes(v):
+    return jax.grad(lambda u: jnp.sum(u**3), v)  # NNX759
+def curved(rows):
+    return jax.vmap(jax.jacobian(slopes))(rows)
+""",
+            """\
 doubled = jax.jit(lambda v: v * 2, x)  # NNX759
 """,
             """\
@@ -1586,6 +1821,26 @@ dots = jax.vmap(jnp.dot, rows, rows)  # NNX759
             "step = jax.jit(jnp.sum(x))  # NNX759\n",
         ),
         clean=(
+            """\
+def made(scale):
+    return lambda v: v * scale
+rows = jnp.ones((2, 3))
+mapped = jax.vmap(made(2.0))
+print(mapped(rows) + 1, jax.vmap(mapped)(rows)[0], jax.jit(mapped).lower(rows).as_text()[:1])
+""",
+            """\
+def slopes(place, v):
+    return jax.grad(lambda a, b: jnp.sum(a * b), place)(v, v)
+print(slopes(0, x))
+""",
+            """\
+both = {"mapped": jax.vmap(jnp.sin), "slope": jax.grad(lambda v: jnp.sum(v**2))}
+print(both["mapped"](x) * 2, both["slope"](x) - x)
+""",
+            """\
+kinds = [jax.vmap(lambda v, scale=scale: v * scale) for scale in (1.0, 2.0)]
+print(kinds[0](x) + kinds[1](x))
+""",
             """\
 def loss_fn(model, x):
     return jnp.mean(model(x) ** 2)
@@ -1973,6 +2228,14 @@ print(jax.nn.gelu(x, approximate=True))
     "NNX763": Cases(
         bad=(
             """\
+def chunk(key, chunk_shape):
+    return jax.random.normal(key, 1, *chunk_shape)  # NNX763
+""",
+            """\
+def weights(keys, layers):
+    return [jax.random.normal(k, din, dout) for k, din, dout in zip(keys, layers[:-1], layers[1:])]  # NNX763
+""",
+            """\
 def joined(one, two):
     return jnp.concatenate(one, two, axis=-1)  # NNX763
 """,
@@ -2010,6 +2273,11 @@ def mask(size):
             "y = jnp.stack(x, model(x))  # NNX763\n",
         ),
         clean=(
+            """\
+def chunk(key, chunk_shape):
+    return jax.random.normal(key, (1, *chunk_shape))
+print(chunk(key, (2, 3)).shape)
+""",
             """\
 def joined(one, two, axes):
     return jnp.concatenate([one, two], axis=-1), jnp.concatenate((one, two), axes[0])
@@ -3509,6 +3777,20 @@ choose()
 """,
         ),
         clean=(
+            """\
+# %%
+import os; os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.9"
+import jax
+import numpy as np
+from functools import partial
+print(jax.devices())
+# %%
+import os; os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.4"
+import numpy as np
+import jax
+from functools import partial
+print(jax.devices())
+""",
             """\
 def main():
     # the devices are taken by this process

@@ -386,6 +386,33 @@ class Cell:
 jax.tree_util.register_pytree_node(Cell, lambda cell: ((cell.sides,), None), lambda _, parts: Cell(*parts))
 empty = jax.tree_util.tree_map(lambda leaf: None, Cell(x))
 """,
+            """\
+@jax.tree_util.register_pytree_node_class
+class Gaussian:
+    def __init__(self, mean, scale):
+        self.mean = jnp.asarray(mean)  # NNX672
+        self.scale = jnp.asarray(scale)
+    def tree_flatten(self):
+        return (self.mean, self.scale), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+dtypes = jax.tree.map(lambda leaf: leaf.dtype, Gaussian(x, x))
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Walkers:
+    def __init__(self, places):
+        self.places = jnp.array(places, jnp.float32)  # NNX672
+    def tree_flatten(self):
+        return (self.places,), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(children[0])
+def begin(k):
+    return Walkers(jax.random.normal(k, (4, 3)))
+wanted = jax.eval_shape(begin, key)
+""",
         ),
         clean=(
             """\
@@ -475,6 +502,22 @@ class Boxes:
         return cls(*children)
 boxes = Boxes(jnp.zeros((2, 4)))
 print(jax.tree.map(jnp.shape, {"a": x}), boxes.corners, "A".lower())
+""",
+            """\
+@jax.tree_util.register_pytree_node_class
+class Gaussian:
+    def __init__(self, mean, scale):
+        self.mean = jnp.asarray(mean)
+        self.scale = jnp.asarray(scale)
+    def tree_flatten(self):
+        return (self.mean, self.scale), None
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+def density(q, v):
+    return -(((v - q.mean) / q.scale) ** 2).sum()
+q = jax.tree.map(lambda leaf: 2 * leaf, Gaussian(x, x))
+print(jax.grad(density)(q, x).mean, jax.jit(density)(q, x), jax.eval_shape(density, q, x))
 """,
         ),
     ),

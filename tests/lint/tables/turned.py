@@ -156,6 +156,22 @@ def _right(text: str, *replaced: tuple[str, str]) -> str:
 CASES = {
     "NNX630": Cases(
         bad=(
+            """\
+def least(q1, q2):
+    return jnp.minimum(q1, q1) + 0 * q2  # NNX630
+print(least(x, x))
+""",
+            """\
+class Policy:
+    log_std_min = -5.0
+    log_std_max = 2.0
+    def scale(self, v):
+        return jnp.exp(jnp.clip(v, self.log_std_max, self.log_std_min))  # NNX630
+""",
+            """\
+def distance(sq):
+    return jnp.sqrt(jnp.clip(sq, jnp.inf, 0))  # NNX630
+""",
             _CLIP,
             _UNIFORM,
             _CLIP.replace("1 + eps, 1 - eps", "min=1.2, max=0.8"),
@@ -163,6 +179,21 @@ CASES = {
             "print(jax.random.randint(key, (2,), 9, 1))  # NNX630\n",
         ),
         clean=(
+            """\
+def least(q1, q2):
+    return jnp.minimum(q1, q2)
+print(least(x, x))
+""",
+            """\
+def scale(v, std_min, std_max):
+    return jnp.clip(v, std_min, std_max)
+print(scale(x, 0.0, 1.0))
+""",
+            """\
+def halves(v):
+    return jnp.clip(v, 0, jnp.inf), jnp.clip(v, -jnp.inf, 0)
+print(halves(x))
+""",
             _right(_CLIP, ("1 + eps, 1 - eps", "1 - eps, 1 + eps")),
             _right(_UNIFORM, ("minval=0.1, maxval=-0.1", "minval=-0.1, maxval=0.1")),
             _right(_CLIP, ("1 + eps, 1 - eps", "min=0.8, max=1.2")),

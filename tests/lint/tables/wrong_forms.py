@@ -1334,6 +1334,8 @@ print(kernel(x, x, x, x, x))
             given="x, 0.9, 0.5, x, x + 1",
         ),
         clean=(
+            "def recent(rewards, gamma):\n    terms = rewards * gamma ** jnp.arange(1, len(rewards) + 1)\n"
+            "    return jnp.sum(terms) * (1.0 / gamma - 1.0)\nprint(recent(x, 0.9))\n",
             "def added(a, b, alpha, rest):\n    return jnp.minimum(a, b) + alpha * rest\nprint(added(x, x, 0.1, x))\n",
         ),
     ),

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.modules import is_plain
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.values import Param
 
 # what modules have by themselves in Flax 0.10 to 0.12
 _OWN = frozenset(
@@ -38,6 +39,9 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue
                 if own is None or node.value.id != own.name or node.attr in known or node.attr.startswith("_"):
                     continue
+                value = method.scope.module.values.get(node.value)
+                if isinstance(value, Param) and value is not own:
+                    continue  # of a function or a class within the method
                 if node.attr in seen or context.bodies.guarded(node, method.scope):
                     continue
                 seen.add(node.attr)

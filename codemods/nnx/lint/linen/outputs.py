@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen.modules import has_linen, receiver_modules, wanted
+from codemods.nnx.lint.linen.unlisted import unlisted
 from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.syntax import constant, keyword
@@ -35,6 +36,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 "take it apart: y, updates = ...apply(..., mutable=...)",
                 related=[(event.node, "it is given here")],
             )
+    for scope, node, word in unlisted(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"`mutable` does not name `{word}`: what apply gives beside the output never has it",
+            f'name it there: mutable=["{word}"]',
+        )
 
 
 def _of_linen(context: Context, event: CallEvent) -> bool:
@@ -78,7 +87,8 @@ RULE = lint_rule(
     "the result of `apply` with `mutable` used as the output alone",
     why="""\
 With `mutable`, also with `mutable=True` and a list of one collection, `apply` returns a pair: the output and a dict
-with the collections that changed. Arithmetic with the pair raises a TypeError, its attributes an AttributeError.
+with the collections that changed. Arithmetic with the pair raises a TypeError, its attributes an AttributeError. The
+dict has the collections that `mutable` names, and no others: what `sow` puts into another one is lost.
 """,
     source="Flax guide to batch normalization; measured on Flax 0.10.7, 0.11.2 and 0.12.8: TypeError",
     severity="error",
