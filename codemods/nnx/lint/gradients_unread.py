@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.syntax import may_read
 from codemods.nnx.patterns import pattern
 
 _MEASURED = pattern("bench|profil|time|warm|compile|trace|memory")
@@ -31,15 +31,5 @@ def gradients_unread(context: Context) -> Iterator[tuple[CallEvent, ast.Name]]:
             continue
         if in_test(maker.scope) or _MEASURED.search(function.name) or context.bodies.guarded(maker.node, maker.scope):
             continue
-        if not _read(function, target.id):
+        if not may_read(function.node, target.id):
             yield maker, target
-
-
-def _read(function: FunctionFacts, name: str) -> bool:
-    """Say whether anything in a function may read a variable."""
-    return any(
-        (isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Store))
-        or (isinstance(n, ast.Nonlocal | ast.Global) and name in n.names)
-        or (isinstance(n, ast.Call) and last_word(n.func) in {"locals", "vars", "eval"})
-        for n in ast.walk(function.node)
-    )

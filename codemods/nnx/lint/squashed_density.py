@@ -121,14 +121,19 @@ def _bare(node: ast.Call) -> bool:
     return last_word(node.func) == "log1p" or squared(complement(inner)) is not None
 
 
-def _unbounded(context: Context, name: str, scope: Scope) -> bool:
-    """Say whether a variable is the sum of a mean and noise that are drawn in a body, which nothing bounds."""
-    drawn = [
+def _given(context: Context, name: str, scope: Scope) -> list[ast.expr]:
+    """Return what the assignments of a body give a variable."""
+    return [
         one.value
         for one in context.bodies.nodes(scope)
         if isinstance(one, ast.Assign) and len(one.targets) == 1
         and isinstance(one.targets[0], ast.Name) and one.targets[0].id == name
     ]  # fmt: skip
+
+
+def _unbounded(context: Context, name: str, scope: Scope) -> bool:
+    """Say whether a variable is the sum of a mean and noise that are drawn in a body, which nothing bounds."""
+    drawn = _given(context, name, scope)
     if len(drawn) != 1 or not isinstance(drawn[0], ast.BinOp) or not isinstance(drawn[0].op, ast.Add):
         return False
     terms = [written(context, one, scope) for one in operands(drawn[0], ast.Add)]
@@ -240,12 +245,7 @@ def _used(context: Context, target: ast.expr, scope: Scope, depth: int) -> list[
 
 def _drawn(context: Context, name: str, scope: Scope) -> bool:
     """Say whether a variable is drawn in a body: of a distribution, or as a mean and noise."""
-    values = [
-        one.value
-        for one in context.bodies.nodes(scope)
-        if isinstance(one, ast.Assign) and len(one.targets) == 1
-        and isinstance(one.targets[0], ast.Name) and one.targets[0].id == name
-    ]  # fmt: skip
+    values = _given(context, name, scope)
     if len(values) != 1:
         return False
     parts = [values[0], *(made for n in ast.walk(values[0]) if isinstance(n, ast.Name)

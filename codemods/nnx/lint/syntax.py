@@ -280,6 +280,21 @@ def names_in(node: ast.AST) -> frozenset[str]:
     return frozenset(part.id for part in every(node) if isinstance(part, ast.Name))
 
 
+def may_read(body: ast.AST, name: str) -> bool:
+    """Say whether anything in some syntax may read a variable, by its name or by those of all variables.
+
+    Args:
+        body: the syntax.
+        name: the variable.
+    """
+    return any(
+        (isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Store))
+        or (isinstance(n, ast.Nonlocal | ast.Global) and name in n.names)
+        or (isinstance(n, ast.Call) and last_word(n.func) in {"locals", "vars", "eval"})
+        for n in ast.walk(body)
+    )
+
+
 def entry_word(node: ast.expr) -> str:
     """Return the name of a variable, an attribute, or an entry: ``rew`` of ``batch["rew"][:, 0]``; else nothing."""
     while isinstance(node, ast.Subscript):

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import may_read, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -38,7 +38,7 @@ def unread_values(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
             continue
         if event.scope.module not in context.asked or in_test(event.scope) or target.id in event.scope.globals:
             continue
-        if _OTHER_AIMS.search(function.name) or _read(function, target.id):
+        if _OTHER_AIMS.search(function.name) or may_read(function.node, target.id):
             continue
         if context.bodies.guarded(event.node, event.scope):
             continue
@@ -68,16 +68,6 @@ def _told(context: Context, event: CallEvent, name: str) -> tuple[str, str] | No
     if new is not None and called in {"jax.numpy.where", "jax.lax.select"} and _made_of(event.node, new[2]):
         return f"nobody reads `{name}`: `{new[2]}` stays as it was", "put it back, or return it"
     return None
-
-
-def _read(function: FunctionFacts, name: str) -> bool:
-    """Say whether anything in a function may read a variable."""
-    return any(
-        (isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Store))
-        or (isinstance(n, ast.Nonlocal | ast.Global) and name in n.names)
-        or (isinstance(n, ast.Call) and last_word(n.func) in {"locals", "vars", "eval"})
-        for n in ast.walk(function.node)
-    )
 
 
 def _given_to_maker(event: CallEvent, name: str) -> bool:
