@@ -31,6 +31,7 @@ _WRONG = (
         "log1p(exp(x))",
         (b"exp(",),
         pattern(r"^(?!.*inv).*soft_?plus"),
+        plain="X",
     ),
     Wrong(
         ("1/(1 + exp(X))",),

@@ -21,7 +21,7 @@ from codemods.nnx.lint.traced import COMPILED, function_of
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
-from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value
+from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Param, Value
 
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _SHAPES = frozenset({"jax.eval_shape", "flax.nnx.eval_shape", "flax.nnx.get_abstract_model", "jax.make_jaxpr"})
@@ -258,12 +258,28 @@ def _constant(context: Context, event: CallEvent, node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return True
     value = event.scope.module.values.get(node)
+    if isinstance(value, Attr) and _kept_seed(context, event, value):
+        return True
     root = value
     while isinstance(root, Attr):
         root = root.base
     if value is None or not isinstance(root, Free) or (isinstance(value, Attr) and not root.of_global):
         return False
     return isinstance(context.flow.resolve(context.flow.here(value, event.scope)).value, Const)
+
+
+def _kept_seed(context: Context, event: CallEvent, value: Attr) -> bool:
+    """Say whether a seed is an attribute of a module that its constructor alone sets, to a number of its own or to one
+    that it is given."""
+    function = event.scope.function
+    if function is None or function.owner is None or value.base is not function.self_param:
+        return False
+    parents, bases = context.flow.classes.mro(function.owner)
+    kept = [one for cls in parents for one in cls.stores.get(value.name, ())]
+    first = all(method.name == "__init__" and isinstance(stored, Const | Param) for method, stored in kept)
+    inside = {id(stored) for _, stored in kept}
+    every = context.flow.fields.stores().get(value.name, ())
+    return bool(kept) and first and "flax.nnx.Module" in bases and all(id(one.stored) in inside for one in every)
 
 
 def _each_round(context: Context) -> Iterator[Finding]:

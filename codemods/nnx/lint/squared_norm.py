@@ -28,7 +28,7 @@ def _check(context: Context) -> Iterator[Finding]:
         function = event.scope.function
         if name not in _NORMS or function is None or not event.node.args or in_test(event.scope) or _other(event.node):
             continue
-        if _shifted(event.node.args[0]):
+        if _shifted(event.node.args[0]) or _positive(written(context, event.node.args[0], event.scope)):
             continue
         square = _square(context, event)
         if square is not None:
@@ -61,6 +61,18 @@ def _shifted(node: ast.expr) -> bool:
         (isinstance(side, ast.Constant) and bool(side.value)) or last_word(side).lower() in {"eps", "epsilon"}
         for side in (node.left, node.right)
     )
+
+
+def _positive(node: ast.expr) -> bool:
+    """Say whether all numbers of an expression are above zero."""
+    return isinstance(node, ast.Call) and last_word(node.func) in {
+        "exp",
+        "exp2",
+        "softplus",
+        "sigmoid",
+        "softmax",
+        "cosh",
+    }
 
 
 _SOLVERS = pattern(r"solv|i?lqr|optimi[sz]e|minimi[sz]e|odeint|diffeqsolve|fixed_point")

@@ -1098,6 +1098,19 @@ def loss(params):
         clean=(
             """\
 from flax import linen as nn
+from flax.training import train_state
+net = nn.Dense(2)
+class Stored:
+    def __init__(self, state):
+        self.params = {"params": state.params}
+def outputs(net, params, v):
+    return net.apply(params, v)
+state = train_state.TrainState.create(apply_fn=net.apply, params=net.init(key, x)["params"], tx=optax.sgd(0.1))
+results = {"best": Stored(state)}
+print(outputs(net, results["best"].params, x))
+""",
+            """\
+from flax import linen as nn
 net = nn.Dense(2)
 def begin(key):
     return net.init(key, x)

@@ -2790,6 +2790,15 @@ else:
     "NNX832": Cases(
         bad=(
             """\
+class Noisy(nnx.Module):
+    def __init__(self, scale, seed=0):
+        self.scale = scale
+        self.seed = seed
+    def __call__(self, v):
+        streams = nnx.Rngs(noise=self.seed)  # NNX832
+        return v + self.scale * jax.random.normal(streams.noise(), v.shape)
+""",
+            """\
 from flax import linen as nn
 class Net(nn.Module):
     @nn.compact
@@ -2898,6 +2907,20 @@ def step(drop, x):
 """,
         ),
         clean=(
+            """\
+class Noisy(nnx.Module):
+    def __init__(self, scale):
+        self.scale = scale
+        self.seed = 0
+    def renew(self, seed):
+        self.seed = seed
+    def __call__(self, v):
+        streams = nnx.Rngs(noise=self.seed)
+        return v + self.scale * jax.random.normal(streams.noise(), v.shape)
+noisy = Noisy(0.1)
+noisy.renew(3)
+print(noisy(x))
+""",
             """\
 from flax import linen as nn
 class Net(nn.Module):

@@ -3222,6 +3222,13 @@ slope = jax.grad(total)(x)
         ),
         clean=(
             """\
+def log_amplitude(w, v):
+    exp = jnp.exp(v @ w)
+    norm = jnp.linalg.norm(exp, 2, axis=-1, keepdims=True) ** 2
+    return jnp.sum(jnp.log(norm))
+print(jax.grad(log_amplitude)(jnp.ones((3, 2)), jnp.ones((4, 3))))
+""",
+            """\
 def loss(a, b):
     d = jnp.linalg.norm(a - b + 1e-6, axis=-1)
     return jnp.mean(d**2)

@@ -657,6 +657,7 @@ print(Asset(0.1, 0.2).later(1.0, 0.1, x))
         ),
         _of("swish(v)", "NNX553", ("v + jax.nn.sigmoid(v)", "v * jax.nn.sigmoid(v)"), given="x"),
         _of("softplus(v)", "NNX553", ("jnp.log(1 - jnp.exp(v))", "jnp.log(1 + jnp.exp(v))"), given="x"),
+        _of("softplus_ildj(v)", "NNX553", ("-jnp.log1p(-jnp.exp(v))", "-jnp.log1p(-jnp.exp(-v))"), given="x"),
         _of(
             "gelu(v)",
             "NNX553",

@@ -61,6 +61,7 @@ def _bare_states(context: Context) -> Iterator[Finding]:
         return
     others = [(event.value.keyword("params"), event.scope) for event in context.bodies.named("create")]
     alone = all(given is None or _level(context, given, scope) == "params" for given, scope in others)
+    alone = alone and not any(_whole(event.stored) for event in context.flow.fields.stores().get("params", ()))
     for event in context.bodies.named("apply_fn", "apply", "bind"):
         first = event.value.args[0] if event.value.args else None
         if first is None or not _params_of_state(context, first) or not wanted(context, event):
@@ -70,6 +71,11 @@ def _bare_states(context: Context) -> Iterator[Finding]:
             continue
         help = f'give them under their name: {word}({{"params": state.params}}, ...)'
         yield finding(RULE.code, event.scope, event.node, f"{_BARE}: {_FIRST}", help)
+
+
+def _whole(stored: Value | None) -> bool:
+    """Say whether what an object of the project keeps under ``params`` is a dict of collections."""
+    return isinstance(stored, Mapping) and any(key == Const("params") for key, _ in stored.items)
 
 
 def _params_of_state(context: Context, value: Value) -> bool:
