@@ -304,8 +304,8 @@ def _drawn(context: Context, source: Bound) -> Call | None:
         call = scope.module.values.get(one) if scope is not None else None
         if scope is None or not isinstance(call, Call) or (isinstance(node.op, ast.Div) and one is node.right):
             return None
-        sizes = {n.id for a in (*one.args, *(k.value for k in one.keywords)) for n in ast.walk(a)
-                 if isinstance(n, ast.Name)}  # fmt: skip
+        sizes = {ast.unparse(n) for a in (*one.args, *(k.value for k in one.keywords)) for n in ast.walk(a)
+                 if isinstance(n, ast.Name | ast.Attribute)}  # fmt: skip
         return call if _plain_number(context, other, scope, sizes) else None
     return None
 
@@ -324,6 +324,8 @@ def _plain_number(context: Context, node: ast.expr, scope: Scope, sizes: set[str
         return plain and (last_word(node.func) == "len" or _plain_number(context, node.args[0], scope, sizes))
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         return node.value.id in sizes and not isinstance(node.slice, ast.Slice | ast.Tuple)
+    if isinstance(node, ast.Attribute):  # a size of a configuration
+        return ast.unparse(node) in sizes
     if not isinstance(node, ast.Name):
         return False
     value = scope.module.values.get(node)

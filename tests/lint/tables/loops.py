@@ -978,7 +978,7 @@ def checked(a, b):
             lambda: jax.lax.stop_gradient(jax.lax.cond(False, lambda: (a, b), lambda: (a, b))),
         )
     def best():
-        return jax.lax.cond(a.sum() > 0, lambda: (b, jnp.arange(3)), lambda: jax.lax.top_k(a, 3))
+        return jax.lax.cond(a.sum() > 0, lambda: [b, jnp.arange(3)], lambda: jax.lax.top_k(a, 3))
     return kept(), best()
 checked(jnp.arange(3.0), jnp.ones(3))
 """,

@@ -82,6 +82,20 @@ CASES: dict[str, Cases] = {
     "NNX800": Cases(
         bad=(
             """\
+class Config:
+    hidden = 4
+def init_critic(key, cfg):
+    k1, k2 = jax.random.split(key)
+    return {"w1": jax.random.normal(k1, (3, cfg.hidden)) / jnp.sqrt(3.0),
+            "w2": jax.random.normal(k2, (cfg.hidden, 1)) / jnp.sqrt(cfg.hidden)}
+def critic(params, obs):
+    return jnp.tanh(obs @ params["w1"]) @ params["w2"]
+def value_loss(params, obs, returns):
+    return jnp.mean((critic(params, obs) - returns) ** 2)  # NNX800
+params = init_critic(key, Config())
+print(jax.grad(value_loss)(params, jnp.ones((5, 3)), jnp.ones((5, 3))[:, 0]))
+""",
+            """\
 class Net(nnx.Module):
     def __init__(self, rngs):
         self.hidden = nnx.Linear(2, 8, rngs=rngs)
@@ -321,6 +335,20 @@ loss(jnp.zeros(4), features, features.sum(1)[:, None])
 """,
         ),
         clean=(
+            """\
+class Config:
+    hidden = 4
+def init_critic(key, cfg):
+    k1, k2 = jax.random.split(key)
+    return {"w1": jax.random.normal(k1, (3, cfg.hidden)) / jnp.sqrt(3.0),
+            "w2": jax.random.normal(k2, (cfg.hidden, 1)) / jnp.sqrt(cfg.hidden)}
+def critic(params, obs):
+    return (jnp.tanh(obs @ params["w1"]) @ params["w2"])[:, 0]
+def value_loss(params, obs, returns):
+    return jnp.mean((critic(params, obs) - returns) ** 2)
+params = init_critic(key, Config())
+print(jax.grad(value_loss)(params, jnp.ones((5, 3)), jnp.ones((5, 3))[:, 0]))
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
