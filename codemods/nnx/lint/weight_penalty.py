@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.penalty_norms import penalty_norms
@@ -47,7 +47,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _gradient(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Call | None:
     """Return the call of ``grad(f)`` whose result an expression is a norm of."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and _differentiating(inner) is not None:
+        if isinstance(inner, ast.Call) and (_differentiating(inner) or _decorated(context, inner, scope)) is not None:
             return inner
         if isinstance(inner, ast.Name) and depth < _DEPTH:
             made = written(context, inner, scope)
@@ -68,15 +68,32 @@ def _differentiating(taken: ast.Call) -> ast.Call | None:
 
 def _by_parameters(context: Context, taken: ast.Call, scope: Scope) -> bool:
     """Say whether ``grad(score)(params, mixed)`` is by the first argument, which are the parameters by its name."""
-    made = _differentiating(taken)
-    if made is None or len(taken.args) < 2 or not made.args or isinstance(made.args[0], ast.Lambda):
+    if len(taken.args) < 2 or not _PARAMETERS.search(entry_word(taken.args[0])):
         return False
-    places = keyword(made, "argnums") or (made.args[1] if len(made.args) > 1 else None)
-    if (places is not None and constant(places) != 0) or not _PARAMETERS.search(entry_word(taken.args[0])):
-        return False
-    found = resolved(context, made.args[0], scope)
-    function = found.value.facts if found is not None and isinstance(found.value, Function) else None
+    function = _by_first(context, taken, scope) or _decorated(context, taken, scope)
     return function is not None and _PARAMETERS.search(next(iter(function.params), "")) is not None
+
+
+def _by_first(context: Context, taken: ast.Call, scope: Scope) -> FunctionFacts | None:
+    """Return the function that ``grad(f)(x)`` differentiates by its first argument, if it has a name."""
+    made = _differentiating(taken)
+    if made is None or not made.args or isinstance(made.args[0], ast.Lambda):
+        return None
+    places = keyword(made, "argnums") or (made.args[1] if len(made.args) > 1 else None)
+    if places is not None and constant(places) != 0:
+        return None
+    found = resolved(context, made.args[0], scope)
+    return found.value.facts if found is not None and isinstance(found.value, Function) else None
+
+
+def _decorated(context: Context, taken: ast.Call, scope: Scope) -> FunctionFacts | None:
+    """Return the function that is called if ``grad`` is its only decorator: its first argument is the one by which."""
+    value = scope.module.values.get(taken.func) if isinstance(taken.func, ast.Name) else None
+    reached = context.flow.calls.callables(context.flow.here(value, scope)) if value is not None else []
+    if len(reached) != 1 or not reached[0].gradient or isinstance(reached[0].function.node, ast.Lambda):
+        return None
+    marks = [last_word(one) for one in reached[0].function.node.decorator_list]
+    return reached[0].function if marks == ["grad"] else None
 
 
 _PARAMETERS = pattern(r"(^|_)(params?|parameters|weights|variables|theta|phi)(_|$)", re.I)
