@@ -39,7 +39,10 @@ from codemods.nnx.rule import Kind
 ENTRIES = (
 '''
 # the versions of runs under which a check is tried
-_RUNS = [(origin, (target,)) for origin in VERSIONS for target in VERSIONS if target >= origin]
+_RUNS: list[tuple[str, tuple[str, ...]]] = [
+    *((origin, (target,)) for origin in VERSIONS for target in VERSIONS if target >= origin),
+    (VERSIONS[0], VERSIONS[1:]),
+]
 
 
 class Unknown(Exception):

@@ -59,7 +59,7 @@ def discarded_copies(context: Context) -> Iterator[tuple[CallEvent, str]]:
 
 def _made_here(context: Context) -> bool:
     """Say whether there are frozen objects, by the names of their makers or by a changed copy that is taken."""
-    if any(word in module.source.data for module in context.asked.modules for word in _FROZEN):
+    if any(module.source.mentions(word) for module in context.asked.modules for word in _FROZEN):
         return True
     return any(
         event.used and event.node.keywords and not event.node.args and isinstance(event.node.func, ast.Attribute)

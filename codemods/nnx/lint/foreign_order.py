@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
 _VALUES = pattern(r"^(eig|e|\w+_)?(vals?|values)$|^(lambdas?|eigs)$", re.I)
@@ -39,8 +40,7 @@ def foreign_order(context: Context) -> Iterator[tuple[CallEvent, str, str, str]]
         context: the analysis.
     """
     for event in context.bodies.unpacked:
-        func = event.node.func
-        word = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        word = last_word(event.node.func)
         if word not in _LAST or event.scope.module not in context.asked or in_test(event.scope):
             continue
         name = context.flow.calls.name(event)

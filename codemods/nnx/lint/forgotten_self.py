@@ -52,7 +52,9 @@ def left_local(context: Context, cls: ClassFacts, name: str) -> tuple[Scope, ast
         if len(stores) != 1 or name in method.scope.globals or _read_later(method.node, stores[0]):
             continue
         parents, bases = context.flow.classes.mro(cls)
-        if not bases <= KNOWN_BASES or has_own_attribute(context, cls, name) or any(map(by_name, parents)):
+        if not bases <= KNOWN_BASES or has_own_attribute(context, cls, name):
+            continue
+        if any(map(context.shared(ByName).sets, parents)):
             continue
         return method.scope, stores[0]
     return None
@@ -72,12 +74,20 @@ def _read_later(function: ast.AST, target: ast.Name) -> bool:
     )
 
 
-def by_name(cls: ClassFacts) -> bool:
-    """Say whether the text of a class names one of the functions that set attributes by their names."""
-    mentions = cls.scope.module.source.mentions
-    return any(mentions(word.encode()) for word in _DYNAMIC) and any(
-        last_word(node) in _DYNAMIC for node in every(cls.node) if isinstance(node, ast.Name | ast.Attribute)
-    )
+class ByName:
+    """Tells of classes whether they set attributes by name."""
+
+    def __init__(self, context: Context) -> None:
+        self._known: dict[ClassFacts, bool] = {}
+
+    def sets(self, cls: ClassFacts) -> bool:
+        """Say whether the text of a class names one of the functions that do, or says that it may get any attribute."""
+        if cls not in self._known:
+            mentions = cls.scope.module.source.mentions
+            self._known[cls] = any(mentions(word.encode()) for word in _DYNAMIC) and any(
+                last_word(node) in _DYNAMIC for node in every(cls.node) if isinstance(node, ast.Name | ast.Attribute)
+            )
+        return self._known[cls]
 
 
 _DYNAMIC = frozenset({"setattr", "__dict__", "vars", "__setattr__", "locals", "add_module", "register", "__slots__"})

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Part
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.early_methods import early_methods
 from codemods.nnx.lint.foreign_methods import WORDS
-from codemods.nnx.lint.forgotten_self import by_name, forgotten_self, left_local
+from codemods.nnx.lint.forgotten_self import ByName, forgotten_self, left_local
 from codemods.nnx.lint.owners import has_attribute, made_once, own_reads, owner_class, plain_module
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.nodes import last_word
@@ -157,7 +157,7 @@ def _plain(context: Context, cls: ClassFacts) -> bool:
             last_word(d) in {"abstractmethod", "abstractproperty"} for m in one.methods.values() for d in _marks(m.node)
         ):
             return False
-        if by_name(one):
+        if context.shared(ByName).sets(one):
             return False
     return any(
         isinstance(found, Class) and found.facts is cls

@@ -43,7 +43,7 @@ def pure(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPUTING:
-        return not isinstance(node.func.value, ast.Name) or bool(node.func.value.id)
+        return True
     text = ast.unparse(node.func)
     return text.startswith(_SPACES) and last_word(node.func) not in _EFFECTS
 
@@ -122,7 +122,7 @@ def _computes(context: Context, node: ast.Call, scope: Scope, depth: int) -> boo
     here = context.flow.here(value, scope)
     name = context.flow.calls.callee_name(here)
     if name:
-        return name.startswith(_HOMES) or (name.startswith("jax.lax.") and last_word(node.func) not in _EFFECTS)
+        return name.startswith((*_HOMES, "jax.lax."))
     callees = {callee.function for callee, _ in context.flow.calls.invoked(here)}
     return len(callees) == 1 and depth < _DEPTH and _gives(context, callees.pop(), depth + 1)
 

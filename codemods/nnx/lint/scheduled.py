@@ -71,9 +71,10 @@ def _of_arrays(node: ast.Call) -> bool:
 
 
 def _schedules(context: Context) -> OrderedSet[tuple[FunctionFacts, str]]:
-    if not any(module.source.mentions(b"optax") for module in context.project.modules) or not _compiled(context):
+    if not any(module.source.mentions(b"optax") for module in context.project.modules):
         return OrderedSet()
-    return OrderedSet(_given(context))
+    found = OrderedSet(_given(context))
+    return found if found and _compiled(context) else OrderedSet()
 
 
 def _given(context: Context) -> Iterator[tuple[FunctionFacts, str]]:

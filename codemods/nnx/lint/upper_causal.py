@@ -32,9 +32,8 @@ def upper_causal(context: Context) -> Iterator[tuple[Scope, ast.Call, str]]:
         target = statement.targets[0]
         if len(statement.targets) != 1 or not isinstance(target, ast.Name) or not _CAUSAL.search(target.id):
             continue
-        if constant(argument(event.node, 1, "k")) not in {None, 0} or len(event.node.args) > 2:
-            continue
-        if argument(event.node, 1, "k") is not None and constant(argument(event.node, 1, "k")) is None:
+        diagonal = argument(event.node, 1, "k")
+        if (diagonal is not None and constant(diagonal) != 0) or len(event.node.args) > 2:
             continue
         if _square(event.node.args[0] if event.node.args else None) and _plain(statement.value, event.node):
             if _as_it_is(context, event.scope, target.id):

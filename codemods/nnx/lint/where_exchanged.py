@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.syntax import names_in, written_number
 from codemods.nnx.nodes import last_word
 from codemods.nnx.patterns import pattern
 
@@ -32,7 +32,7 @@ def where_exchanged(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
         if name not in _WHERE or len(args) != 3 or event.value.starred or in_test(event.scope):
             continue
         given, condition, other = args
-        if _constant(given):
+        if written_number(given) not in {None, 0, 1}:
             yield (
                 event,
                 f"`where` takes the condition first, and `{ast.unparse(given)}` is a number",
@@ -70,13 +70,6 @@ def _is_test(context: Context, node: ast.expr, scope: Scope, depth: int = 0) -> 
         return _is_test(context, node.value, scope, depth)
     made = bound_once(context, scope, node) if isinstance(node, ast.Name) and not depth else None
     return made is not None and _is_test(context, made, scope, 1)
-
-
-def _constant(node: ast.expr) -> bool:
-    """Say whether an expression is a number written out that is no truth value, such as ``-1e9``."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return isinstance(node.operand, ast.Constant)
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value not in {0, 1}
 
 
 def _may_be_mask(node: ast.expr) -> bool:

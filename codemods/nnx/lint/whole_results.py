@@ -108,7 +108,7 @@ def _apart(context: Context, value: Value, scope: Scope) -> str:
 
 def _gradients(context: Context, call: Call, scope: Scope, names: frozenset[str]) -> str:
     """Return how to take the derivatives by several arguments apart."""
-    if not isinstance(call.callee, Call) and b"argnums" not in scope.module.source.data:
+    if not isinstance(call.callee, Call) and not scope.module.source.mentions(b"argnums"):
         return ""
     made = layers(context, context.flow.here(call.callee, scope))
     layer = next((one for one in made if context.flow.calls.callee_name(one) not in COMPILING), None)
